@@ -1,0 +1,317 @@
+"""The archive: one HDF5 file with all sequences of a data set, and how clips are made of them.
+
+Layout of the file: `positions` (total frames, A, V, C) holds the centred sequences one after the other, as recorded in
+length and scale; `sequences/*` holds one value per sequence (start, label, name, subject, view, repetition). Attributes
+hold format, version, layout, classes, preparation, provenance, set-aside recordings and the digest. Scaling, number of
+frames and stream are applied when clips are asked for, so that one archive serves them all, and augmentation too.
+
+Promises: a file at its final path is complete (it is written beside and renamed); every chunk carries a checksum, so damage
+is noticed when it is read; the digest depends on layout, classes, preparation, labels and positions, and on nothing else.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+
+import h5py
+import numpy as np
+
+import skeleton_cgl
+from skeleton_cgl.errors import InputError
+from skeleton_cgl.skeletons.layout import JointLayout
+from skeleton_cgl.skeletons.preparation import Augmentation, Preparation, centre, make_clip
+from skeleton_cgl.skeletons.recording import BadRecording, Recording, Source, tidy
+
+FORMAT = "skeleton_cgl archive"
+VERSION = 1
+FACTS = ("subject", "view", "repetition")
+_FRAMES_PER_CHUNK = 128
+_FRAMES_PER_WRITE = 16 * _FRAMES_PER_CHUNK
+
+Progress = Callable[[Iterator[Recording | BadRecording], int], Iterable[Recording | BadRecording]]
+
+
+def _no_progress(
+    recordings: Iterator[Recording | BadRecording], _total: int
+) -> Iterator[Recording | BadRecording]:
+    return recordings
+
+
+def write_archive(
+    source: Source, path: str | Path, skip_bad: bool = False, progress: Progress = _no_progress
+) -> list[BadRecording]:
+    """Write all recordings of `source` to a new archive at `path`; return the bad ones that were set aside.
+
+    Refused: a bad recording, unless `skip_bad`; a class without a recording. What is refused leaves no file behind,
+    and leaves an archive that stood at `path` as it was.
+    """
+    path = Path(path)
+    with _beside(path) as unfinished, h5py.File(unfinished, "w") as file:
+        return _write(source, file, skip_bad, progress)
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    """Give a path beside `path` to write to; rename it to `path` when all went well, remove it when not."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    try:
+        yield unfinished
+        with unfinished.open("rb") as written:
+            os.fsync(written.fileno())
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _write(source: Source, file: h5py.File, skip_bad: bool, progress: Progress) -> list[BadRecording]:
+    bad: list[BadRecording] = []
+    facts: dict[str, list] = {name: [] for name in ("name", "label", *FACTS)}
+    starts = [0]
+    positions = _PositionWriter(file)
+    for recording in progress(source.recordings(), len(source)):
+        checked = _checked(recording, source)
+        if isinstance(checked, BadRecording):
+            if not skip_bad:
+                raise InputError(f"{checked} (--skip-bad sets such recordings aside)")
+            bad.append(checked)
+            continue
+        positions.append(centre(checked.positions, source.preparation.centre))
+        starts.append(starts[-1] + checked.positions.shape[1])
+        for name, values in facts.items():
+            values.append(getattr(checked, name))
+    positions.flush()
+    labels = np.array(facts.pop("label"), dtype=np.int16)
+    _refuse_empty_classes(labels, source.classes)
+    group = file.create_group("sequences")
+    group["start"] = np.array(starts, dtype=np.int64)
+    group["label"] = labels
+    group.create_dataset("name", data=facts.pop("name"), dtype=h5py.string_dtype())
+    for name, values in facts.items():
+        group[name] = np.array(values, dtype=np.int32)
+    file.attrs.update(
+        format=FORMAT,
+        version=VERSION,
+        layout=source.layout.model_dump_json(),
+        classes=json.dumps(source.classes),
+        preparation=source.preparation.model_dump_json(),
+        provenance=json.dumps({"skeleton_cgl": skeleton_cgl.__version__, **source.provenance}),
+        set_aside=json.dumps([[recording.name, recording.reason] for recording in bad]),
+    )
+    file.attrs["digest"] = _digest(file)
+    return bad
+
+
+def _checked(recording: Recording | BadRecording, source: Source) -> Recording | BadRecording:
+    """Return the recording with tidy positions, or why it cannot be used."""
+    if isinstance(recording, BadRecording):
+        return recording
+    if not 0 <= recording.label < len(source.classes):
+        return BadRecording(
+            recording.name, f"label {recording.label} is outside the {len(source.classes)} classes"
+        )
+    try:
+        positions = tidy(recording.positions, source.layout)
+    except InputError as error:
+        return BadRecording(recording.name, str(error))
+    if not positions[0].any():
+        return BadRecording(recording.name, "the first actor has no frame")
+    return Recording(
+        recording.name, positions, recording.label, *(getattr(recording, fact) for fact in FACTS)
+    )
+
+
+def _refuse_empty_classes(labels: np.ndarray, classes: Sequence[str]) -> None:
+    if not len(labels):
+        raise InputError("no recording was found that fits the choice of classes and split")
+    counts = np.bincount(labels, minlength=len(classes))
+    empty = [name for name, count in zip(classes, counts, strict=True) if not count]
+    if empty:
+        raise InputError(
+            f"no recording of class {empty[0]!r} ({len(empty)} of {len(classes)} classes are empty)"
+        )
+
+
+class _PositionWriter:
+    """Appends sequences to the data set `positions`, a few thousand frames at a time."""
+
+    def __init__(self, file: h5py.File) -> None:
+        self._file = file
+        self._waiting: list[np.ndarray] = []
+        self._count = 0
+
+    def append(self, sequence: np.ndarray) -> None:
+        frames = sequence.swapaxes(0, 1)
+        if "positions" not in self._file:
+            self._file.create_dataset(
+                "positions",
+                shape=(0, *frames.shape[1:]),
+                maxshape=(None, *frames.shape[1:]),
+                chunks=(_FRAMES_PER_CHUNK, *frames.shape[1:]),
+                dtype=np.float32,
+                compression="gzip",
+                compression_opts=1,
+                shuffle=True,
+                fletcher32=True,
+            )
+        expected = self._file["positions"].shape[1:]
+        if frames.shape[1:] != expected:
+            raise InputError(
+                f"all recordings must have the same actors, joints and coordinates {expected}, found {frames.shape[1:]}"
+            )
+        self._waiting.append(frames)
+        self._count += len(frames)
+        if self._count >= _FRAMES_PER_WRITE:
+            self.flush()
+
+    def flush(self) -> None:
+        if not self._waiting:
+            return
+        positions = self._file["positions"]
+        end = len(positions)
+        positions.resize(end + self._count, axis=0)
+        positions[end:] = np.concatenate(self._waiting)
+        self._waiting, self._count = [], 0
+
+
+def _digest(file: h5py.File) -> str:
+    """Return the SHA-256 of layout, classes, preparation, starts, labels and positions, as hexadecimal digits."""
+    digest = hashlib.sha256()
+    for name in ("layout", "classes", "preparation"):
+        digest.update(file.attrs[name].encode() + b"\0")
+    for name in ("sequences/start", "sequences/label"):
+        digest.update(file[name][:].astype("<i8").tobytes())
+    positions = file["positions"]
+    digest.update(repr(positions.shape).encode())
+    for start in range(0, len(positions), _FRAMES_PER_WRITE):
+        digest.update(positions[start : start + _FRAMES_PER_WRITE].astype("<f4").tobytes())
+    return digest.hexdigest()
+
+
+class Archive:
+    """An archive opened for reading; positions are read from the file when sequences or clips are asked for.
+
+    labels, subjects, views, repetitions are (N,) integers, −1 where unknown; lengths (N,) are recorded frames.
+    """
+
+    def __init__(self, file: h5py.File, path: str) -> None:
+        self._file = file
+        self.path = path
+        try:
+            self._read_head()
+        except InputError:
+            raise
+        except (KeyError, OSError, ValueError) as error:
+            raise _damaged(path, error) from error
+
+    @classmethod
+    def open(cls, path: str | Path) -> "Archive":
+        """Open the archive at `path`; refuse what is no archive, a damaged one and one of another version."""
+        path = Path(path)
+        if not path.is_file():
+            raise InputError(f"{path}: no such file; make it with `skeleton-cgl prepare`")
+        try:
+            file = h5py.File(path, "r")
+        except OSError as error:
+            raise _damaged(str(path), error) from error
+        try:
+            return cls(file, str(path))
+        except InputError:
+            file.close()
+            raise
+
+    @classmethod
+    def in_memory(cls, source: Source) -> "Archive":
+        """Return an archive of `source` that lives in memory alone."""
+        file = h5py.File(f"in memory {id(source)}", "w", driver="core", backing_store=False)
+        _write(source, file, skip_bad=False, progress=_no_progress)
+        return cls(file, source.layout.name)
+
+    def _read_head(self) -> None:
+        file, attributes = self._file, self._file.attrs
+        if attributes.get("format") != FORMAT:
+            raise InputError(f"{self.path}: an HDF5 file, but not an archive of skeleton_cgl")
+        if attributes["version"] != VERSION:
+            raise InputError(
+                f"{self.path}: archive version {attributes['version']}, this release reads {VERSION}; "
+                "prepare it again from the recordings"
+            )
+        self.digest = str(attributes["digest"])
+        self.layout = JointLayout.model_validate_json(attributes["layout"])
+        self.classes: tuple[str, ...] = tuple(json.loads(attributes["classes"]))
+        self.preparation = Preparation.model_validate_json(attributes["preparation"])
+        self.provenance: dict[str, str] = json.loads(attributes["provenance"])
+        self.set_aside = [BadRecording(*entry) for entry in json.loads(attributes["set_aside"])]
+        self._starts = file["sequences/start"][:]
+        self.lengths = np.diff(self._starts)
+        self.labels = file["sequences/label"][:].astype(np.int64)
+        self.names = tuple(file["sequences/name"].asstr()[:])
+        self.subjects, self.views, self.repetitions = (file[f"sequences/{fact}"][:] for fact in FACTS)
+        columns = (self.labels, self.names, self.subjects, self.views, self.repetitions)
+        if any(len(column) != len(self) for column in columns) or self._starts[-1] != len(file["positions"]):
+            raise ValueError("its parts differ in length")
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    @property
+    def sequence_shape(self) -> tuple[int, int, int]:
+        """The actors A, joints V and coordinates C of every sequence."""
+        return self._file["positions"].shape[1:]
+
+    def sequence(self, index: int) -> np.ndarray:
+        """Return (A, T, V, C) float32: the centred positions of one sequence, as recorded in length and scale."""
+        if not 0 <= index < len(self):
+            raise IndexError(f"{self.path}: sequence {index} of {len(self)}")
+        start, end = self._starts[index : index + 2]
+        try:
+            return self._file["positions"][start:end].swapaxes(0, 1)
+        except OSError as error:
+            raise _damaged(self.path, error) from error
+
+    def clips(
+        self,
+        indices: Sequence[int] | np.ndarray | None = None,
+        preparation: Preparation | None = None,
+        augmentation: Augmentation | None = None,
+        random: np.random.Generator | None = None,
+    ) -> np.ndarray:
+        """Return (N, A, frames, V, C) float32: clips of the chosen sequences, or of all, ready to learn from.
+
+        `preparation` defaults to the archive's own; the joint of `centre` is the archive's in any case.
+        """
+        indices = range(len(self)) if indices is None else indices
+        preparation = preparation or self.preparation
+        actors, joints, coordinates = self.sequence_shape
+        clips = np.empty((len(indices), actors, preparation.frames, joints, coordinates), dtype=np.float32)
+        for row, index in enumerate(indices):
+            clips[row] = make_clip(self.sequence(index), self.layout, preparation, augmentation, random)
+        return clips
+
+    def verify(self) -> None:
+        """Read everything and refuse the archive unless its content has the digest it was written with."""
+        try:
+            found = _digest(self._file)
+        except (KeyError, OSError) as error:
+            raise _damaged(self.path, error) from error
+        if found != self.digest:
+            raise _damaged(self.path, f"digest {found[:12]}…, expected {self.digest[:12]}…")
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> "Archive":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _damaged(path: str, reason: object) -> InputError:
+    return InputError(f"{path}: damaged, or not an archive ({reason}); prepare it again from the recordings")

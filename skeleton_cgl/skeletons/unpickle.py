@@ -1,0 +1,88 @@
+"""Reading pickles of public data sets without trusting them: arrays and plain containers only.
+
+Some data sets circulate as pickles, a format that can name any function for the reader to call. The unpickler here
+knows the few names that arrays need and refuses every other one.
+"""
+
+import codecs
+import pickle
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from skeleton_cgl.errors import InputError
+
+
+def load_pickle(path: str | Path) -> Any:
+    """Return the content of the pickle at `path`; refuse anything but numbers, text, arrays and plain containers."""
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            return load_plain(file, str(path))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
+
+
+def load_plain(file: IO[bytes], where: str) -> Any:
+    """Return the next pickled object of `file`, restricted as in `load_pickle`; errors begin with `where`."""
+    try:
+        return _PlainUnpickler(file, encoding="latin1").load()
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+    except (
+        pickle.UnpicklingError,
+        EOFError,
+        ValueError,
+        TypeError,
+        KeyError,
+        IndexError,
+        AttributeError,
+    ) as error:
+        raise InputError(f"{where}: not a readable pickle: {error}") from error
+
+
+def _encode(text: str, encoding: str) -> bytes:
+    """`codecs.encode` for the one encoding with which old pickles write bytes."""
+    if encoding != "latin1":
+        raise InputError(f"the pickle asks for the encoding {encoding!r}, expected 'latin1'")
+    return codecs.encode(text, encoding)
+
+
+def _numpy_names() -> dict[tuple[str, str], Callable]:
+    """Return what a pickled array refers to, under the module names of NumPy 1 and 2."""
+    # The public way to the functions that rebuild arrays is to ask an array how it is pickled.
+    reconstruct = np.zeros(1).__reduce__()[0]
+    scalar = np.float64(0).__reduce__()[0]
+    from_buffer = np.zeros(1).__reduce_ex__(5)[0]
+    names: dict[tuple[str, str], Callable] = {("numpy", "ndarray"): np.ndarray, ("numpy", "dtype"): np.dtype}
+    for package in ("numpy.core", "numpy._core"):
+        names[f"{package}.multiarray", "_reconstruct"] = reconstruct
+        names[f"{package}.multiarray", "scalar"] = scalar
+        names[f"{package}.numeric", "_frombuffer"] = from_buffer
+    return names
+
+
+_ALLOWED: dict[tuple[str, str], Callable] = {
+    **_numpy_names(),
+    ("collections", "OrderedDict"): OrderedDict,
+    ("_codecs", "encode"): _encode,
+    **{
+        (module, kind.__name__): kind
+        for module in ("builtins", "__builtin__")
+        for kind in (set, frozenset, complex)
+    },
+    **{(module, "bytearray"): bytearray for module in ("builtins", "__builtin__")},
+}
+
+
+class _PlainUnpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        try:
+            return _ALLOWED[module, name]
+        except KeyError:
+            raise InputError(
+                f"refused: the pickle asks for {module}.{name}; only arrays and plain containers are read"
+            ) from None
