@@ -70,9 +70,7 @@ def _fields_at(model: type[BaseModel], location: tuple[Any, ...]) -> list[str]:
     """Return the field names of the model found by following `location` through nested models."""
     for part in location:
         inner = model.model_fields.get(str(part))
-        if inner is None or not (
-            isinstance(inner.annotation, type) and issubclass(inner.annotation, BaseModel)
-        ):
+        if inner is None or not (isinstance(inner.annotation, type) and issubclass(inner.annotation, BaseModel)):
             return []
         model = inner.annotation
     return list(model.model_fields)

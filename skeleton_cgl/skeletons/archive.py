@@ -35,9 +35,7 @@ _FRAMES_PER_WRITE = 16 * _FRAMES_PER_CHUNK
 Progress = Callable[[Iterator[Recording | BadRecording], int], Iterable[Recording | BadRecording]]
 
 
-def _no_progress(
-    recordings: Iterator[Recording | BadRecording], _total: int
-) -> Iterator[Recording | BadRecording]:
+def _no_progress(recordings: Iterator[Recording | BadRecording], _total: int) -> Iterator[Recording | BadRecording]:
     return recordings
 
 
@@ -111,18 +109,14 @@ def _checked(recording: Recording | BadRecording, source: Source) -> Recording |
     if isinstance(recording, BadRecording):
         return recording
     if not 0 <= recording.label < len(source.classes):
-        return BadRecording(
-            recording.name, f"label {recording.label} is outside the {len(source.classes)} classes"
-        )
+        return BadRecording(recording.name, f"label {recording.label} is outside the {len(source.classes)} classes")
     try:
         positions = tidy(recording.positions, source.layout)
     except InputError as error:
         return BadRecording(recording.name, str(error))
     if not positions[0].any():
         return BadRecording(recording.name, "the first actor has no frame")
-    return Recording(
-        recording.name, positions, recording.label, *(getattr(recording, fact) for fact in FACTS)
-    )
+    return Recording(recording.name, positions, recording.label, *(getattr(recording, fact) for fact in FACTS))
 
 
 def _refuse_empty_classes(labels: np.ndarray, classes: Sequence[str]) -> None:
@@ -131,9 +125,7 @@ def _refuse_empty_classes(labels: np.ndarray, classes: Sequence[str]) -> None:
     counts = np.bincount(labels, minlength=len(classes))
     empty = [name for name, count in zip(classes, counts, strict=True) if not count]
     if empty:
-        raise InputError(
-            f"no recording of class {empty[0]!r} ({len(empty)} of {len(classes)} classes are empty)"
-        )
+        raise InputError(f"no recording of class {empty[0]!r} ({len(empty)} of {len(classes)} classes are empty)")
 
 
 class _PositionWriter:

@@ -69,24 +69,18 @@ class JointLayout(Checked):
         for joint, parent in self.bones:
             for end in (joint, parent):
                 if not 0 <= end < count:
-                    raise ValueError(
-                        f"bone ({joint}, {parent}): joint {end} is outside the joints 0–{count - 1}"
-                    )
+                    raise ValueError(f"bone ({joint}, {parent}): joint {end} is outside the joints 0–{count - 1}")
             if joint in parents:
                 raise ValueError(
                     f"joint {self._say(joint)} has two parents, {self._say(parents[joint])} and {self._say(parent)}"
                 )
             parents[joint] = parent
         if self.root in parents:
-            raise ValueError(
-                f"the root {self._say(self.root)} has a parent, which makes a cycle or a second root"
-            )
+            raise ValueError(f"the root {self._say(self.root)} has a parent, which makes a cycle or a second root")
         for joint in range(count):
             if joint != self.root and joint not in parents:
                 if joint in parents.values():
-                    raise ValueError(
-                        f"two roots: {self._say(self.root)} and {self._say(joint)} have no parent"
-                    )
+                    raise ValueError(f"two roots: {self._say(self.root)} and {self._say(joint)} have no parent")
                 raise ValueError(f"no bone reaches joint {self._say(joint)}")
         for joint in range(count):
             path = {joint}

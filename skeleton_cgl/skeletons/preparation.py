@@ -98,9 +98,7 @@ def _scale_axes(sequence: np.ndarray) -> np.ndarray:
     return np.where(present[..., None, None] & (span > 0), scaled, 0).astype(np.float32)
 
 
-def _rotate_and_scale(
-    sequence: np.ndarray, augmentation: Augmentation, random: np.random.Generator
-) -> np.ndarray:
+def _rotate_and_scale(sequence: np.ndarray, augmentation: Augmentation, random: np.random.Generator) -> np.ndarray:
     about_x, about_y = np.deg2rad(random.uniform(-augmentation.rotation, augmentation.rotation, 2))
     factor = random.uniform(*augmentation.scaling)
     cos_x, sin_x, cos_y, sin_y = np.cos(about_x), np.sin(about_x), np.cos(about_y), np.sin(about_y)

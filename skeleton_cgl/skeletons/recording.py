@@ -64,9 +64,7 @@ def tidy(positions: np.ndarray, layout: JointLayout) -> np.ndarray:
     the layout's, no frame with a skeleton in it, a single value that is not finite.
     """
     if positions.ndim != 4 or positions.shape[2] != len(layout):
-        raise InputError(
-            f"expected (actors, frames, {len(layout)} joints, coordinates), found {positions.shape}"
-        )
+        raise InputError(f"expected (actors, frames, {len(layout)} joints, coordinates), found {positions.shape}")
     positions = positions.astype(np.float32)
     missing = np.isnan(positions).all(axis=(2, 3))
     positions[missing] = 0

@@ -69,11 +69,7 @@ _ALLOWED: dict[tuple[str, str], Callable] = {
     **_numpy_names(),
     ("collections", "OrderedDict"): OrderedDict,
     ("_codecs", "encode"): _encode,
-    **{
-        (module, kind.__name__): kind
-        for module in ("builtins", "__builtin__")
-        for kind in (set, frozenset, complex)
-    },
+    **{(module, kind.__name__): kind for module in ("builtins", "__builtin__") for kind in (set, frozenset, complex)},
     **{(module, "bytearray"): bytearray for module in ("builtins", "__builtin__")},
 }
 
