@@ -5,15 +5,14 @@ length and scale; `sequences/*` holds one value per sequence (start, label, name
 hold format, version, layout, classes, preparation, provenance, set-aside recordings and the digest. Scaling, number of
 frames and stream are applied when clips are asked for, so that one archive serves them all, and augmentation too.
 
-Promises: a file at its final path is complete (it is written beside and renamed); every chunk carries a checksum, so damage
-is noticed when it is read; the digest depends on layout, classes, preparation, labels and positions, and on nothing else.
+Promises: a file at its final path is complete (it is written beside and renamed); every chunk carries a checksum, so
+that damage is noticed when it is read; the digest depends on layout, classes, preparation, labels and positions alone.
 """
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from types import TracebackType
 
@@ -22,6 +21,7 @@ import numpy as np
 
 import skeleton_cgl
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.files import write_beside
 from skeleton_cgl.skeletons.layout import JointLayout
 from skeleton_cgl.skeletons.preparation import Augmentation, Preparation, centre, make_clip
 from skeleton_cgl.skeletons.recording import BadRecording, Recording, Source, tidy
@@ -40,33 +40,27 @@ def _no_progress(recordings: Iterator[Recording | BadRecording], _total: int) ->
 
 
 def write_archive(
-    source: Source, path: str | Path, skip_bad: bool = False, progress: Progress = _no_progress
+    source: Source,
+    path: str | Path,
+    skip_bad: bool = False,
+    progress: Progress = _no_progress,
+    preparation: Preparation | None = None,
 ) -> list[BadRecording]:
     """Write all recordings of `source` to a new archive at `path`; return the bad ones that were set aside.
+
+    `preparation` is what clips are made by unless they are asked for otherwise; by default the source's own.
 
     Refused: a bad recording, unless `skip_bad`; a class without a recording. What is refused leaves no file behind,
     and leaves an archive that stood at `path` as it was.
     """
     path = Path(path)
-    with _beside(path) as unfinished, h5py.File(unfinished, "w") as file:
-        return _write(source, file, skip_bad, progress)
+    with write_beside(path) as unfinished, h5py.File(unfinished, "w") as file:
+        return _write(source, file, preparation or source.preparation, skip_bad, progress)
 
 
-@contextmanager
-def _beside(path: Path) -> Iterator[Path]:
-    """Give a path beside `path` to write to; rename it to `path` when all went well, remove it when not."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-    try:
-        yield unfinished
-        with unfinished.open("rb") as written:
-            os.fsync(written.fileno())
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
-
-
-def _write(source: Source, file: h5py.File, skip_bad: bool, progress: Progress) -> list[BadRecording]:
+def _write(
+    source: Source, file: h5py.File, preparation: Preparation, skip_bad: bool, progress: Progress
+) -> list[BadRecording]:
     bad: list[BadRecording] = []
     facts: dict[str, list] = {name: [] for name in ("name", "label", *FACTS)}
     starts = [0]
@@ -78,7 +72,7 @@ def _write(source: Source, file: h5py.File, skip_bad: bool, progress: Progress) 
                 raise InputError(f"{checked} (--skip-bad sets such recordings aside)")
             bad.append(checked)
             continue
-        positions.append(centre(checked.positions, source.preparation.centre))
+        positions.append(centre(checked.positions, preparation.centre))
         starts.append(starts[-1] + checked.positions.shape[1])
         for name, values in facts.items():
             values.append(getattr(checked, name))
@@ -96,7 +90,7 @@ def _write(source: Source, file: h5py.File, skip_bad: bool, progress: Progress) 
         version=VERSION,
         layout=source.layout.model_dump_json(),
         classes=json.dumps(source.classes),
-        preparation=source.preparation.model_dump_json(),
+        preparation=preparation.model_dump_json(),
         provenance=json.dumps({"skeleton_cgl": skeleton_cgl.__version__, **source.provenance}),
         set_aside=json.dumps([[recording.name, recording.reason] for recording in bad]),
     )
@@ -220,7 +214,7 @@ class Archive:
     def in_memory(cls, source: Source) -> "Archive":
         """Return an archive of `source` that lives in memory alone."""
         file = h5py.File(f"in memory {id(source)}", "w", driver="core", backing_store=False)
-        _write(source, file, skip_bad=False, progress=_no_progress)
+        _write(source, file, source.preparation, skip_bad=False, progress=_no_progress)
         return cls(file, source.layout.name)
 
     def _read_head(self) -> None:
@@ -254,6 +248,18 @@ class Archive:
     def sequence_shape(self) -> tuple[int, int, int]:
         """The actors A, joints V and coordinates C of every sequence."""
         return self._file["positions"].shape[1:]
+
+    def index(self, sequence: str) -> int:
+        """Return the index of a sequence given by name or by number; refuse an unknown one."""
+        if sequence in self.names:
+            return self.names.index(sequence)
+        if sequence.isdigit() and int(sequence) < len(self):
+            return int(sequence)
+        near = get_close_matches(sequence, self.names, n=1)
+        raise InputError(
+            f"{self.path}: no sequence {sequence!r}; expected 0–{len(self) - 1} or a name such as "
+            f"{near[0] if near else self.names[0]!r}"
+        )
 
     def sequence(self, index: int) -> np.ndarray:
         """Return (A, T, V, C) float32: the centred positions of one sequence, as recorded in length and scale."""

@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import field_validator, model_validator
 
 from skeleton_cgl.config import Checked, did_you_mean, read_yaml
+from skeleton_cgl.errors import InputError
 
 if TYPE_CHECKING:
     import dgl
@@ -33,19 +34,19 @@ class JointLayout(Checked):
             return fields
         index = {str(joint): number for number, joint in enumerate(fields["joints"])}
 
-        def resolve(joint: Any) -> Any:
+        def resolve(joint: Any, field: str) -> Any:
             if not isinstance(joint, str):
                 return joint
             if joint not in index:
-                raise ValueError(f"{joint!r} is not one of the joints{did_you_mean(joint, index)}")
+                raise ValueError(f"{field}: {joint!r} is not one of the joints{did_you_mean(joint, index)}")
             return index[joint]
 
         resolved = dict(fields)
         if "root" in fields:
-            resolved["root"] = resolve(fields["root"])
+            resolved["root"] = resolve(fields["root"], "root")
         if isinstance(fields.get("bones"), list | tuple):
             resolved["bones"] = [
-                [resolve(joint) for joint in bone] if isinstance(bone, list | tuple) else bone
+                [resolve(joint, "bones") for joint in bone] if isinstance(bone, list | tuple) else bone
                 for bone in fields["bones"]
             ]
         return resolved
@@ -96,6 +97,14 @@ class JointLayout(Checked):
 
     def __len__(self) -> int:
         return len(self.joints)
+
+    def index(self, joint: str) -> int:
+        """Return the index of a joint given by name or by number; refuse an unknown one."""
+        if joint in self.joints:
+            return self.joints.index(joint)
+        if joint.isdigit() and int(joint) < len(self):
+            return int(joint)
+        raise InputError(f"layout {self.name!r} has no joint {joint!r}{did_you_mean(joint, self.joints)}")
 
     def parents(self) -> np.ndarray:
         """Return (V,) the parent of every joint; the root is its own."""

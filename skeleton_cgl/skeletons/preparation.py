@@ -1,7 +1,7 @@
 """From a recorded sequence to the clip a learner sees: centre, scale, fit to a number of frames, choose a stream.
 
-Sequences are (A, T, V, C) float32 with missing frames all zero, as `recording.tidy` leaves them; missing frames stay zero
-through everything here.
+Sequences are (A, T, V, C) float32 with missing frames all zero, as `recording.tidy` leaves them; missing frames stay
+zero through everything here.
 """
 
 from typing import Literal

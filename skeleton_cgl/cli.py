@@ -1,0 +1,224 @@
+"""The command line: `skeleton-cgl VERB`. Each verb checks its input, calls the library, and prints what came out."""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from tqdm import tqdm
+
+from skeleton_cgl.errors import InputError
+
+app = typer.Typer(
+    help="How much does a continual learner's final knowledge depend on the order in which it was taught?",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+prepare = typer.Typer(no_args_is_help=True)
+app.add_typer(prepare, name="prepare", help="Turn skeleton recordings into one archive, ready to learn from.")
+
+
+Out = Annotated[Path, typer.Option("--out", "-o", help="The archive to write.", show_default=False)]
+SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Set bad recordings aside and list them, with reasons.")]
+Frames = Annotated[int | None, typer.Option(help="Frames of a clip.", min=1, show_default="the data set's own")]
+StreamChoice = Annotated[
+    Literal["joint", "bone", "motion", "bone-motion"],
+    typer.Option(help="Positions, or differences between joints or frames."),
+]
+
+
+@prepare.command("ucla")
+def prepare_ucla(
+    source: Annotated[Path, typer.Argument(help="Folder or zip of the JSON files, aAA_sSS_eEE_vVV.json.")],
+    out: Out,
+    skip_bad: SkipBad = False,
+    frames: Frames = None,
+    stream: StreamChoice = "joint",
+) -> None:
+    """Northwestern-UCLA.
+
+    Example: skeleton-cgl prepare ucla nw-ucla.zip --out data/ucla.h5
+    """
+    from skeleton_cgl.skeletons.ucla import UclaSource
+
+    _write(UclaSource(source), out, skip_bad, frames=frames, stream=stream)
+
+
+@prepare.command("ntu")
+def prepare_ntu(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="Folder or zip of .skeleton files, train_data.npy with its train_label.pkl beside it, "
+            "CTR-GCN's .npz, or PYSKL's .pkl."
+        ),
+    ],
+    out: Out,
+    classes: Annotated[str, typer.Option(help="Action numbers, such as 1-10 or 1,5,7-9.")] = "1-10",
+    benchmark: Annotated[Literal["x-sub", "x-view"], typer.Option(help="Divide by subject or by camera.")] = "x-sub",
+    part: Annotated[Literal["train", "test", "all"], typer.Option(help="Which part of the division.")] = "train",
+    actors: Annotated[int, typer.Option(help="People kept per sequence.", min=1, max=2)] = 1,
+    labels: Annotated[
+        Path | None, typer.Option(help="For .npy: the label file, if it is not beside it.", show_default=False)
+    ] = None,
+    missing: Annotated[
+        Path | None,
+        typer.Option(
+            help="The data set's list of samples with missing skeletons.",
+            show_default="found beside the recordings, if there",
+        ),
+    ] = None,
+    skip_bad: SkipBad = False,
+    frames: Frames = None,
+    stream: StreamChoice = "joint",
+) -> None:
+    """NTU RGB+D, in any of the four forms it circulates in.
+
+    Example: skeleton-cgl prepare ntu nturgbd_skeletons.zip --out data/ntu.h5 --skip-bad
+    """
+    from skeleton_cgl.skeletons.ntu import open_ntu
+
+    recordings = open_ntu(
+        source,
+        classes=_numbers(classes, "--classes"),
+        benchmark=benchmark,
+        part=part,
+        actors=actors,
+        labels=labels,
+        missing=missing,
+    )
+    _write(recordings, out, skip_bad, frames=frames, stream=stream)
+
+
+@prepare.command("custom")
+def prepare_custom(
+    source: Annotated[Path, typer.Argument(help="An .npz with `sequences` and `labels`; see data/README.md.")],
+    out: Out,
+    layout: Annotated[Path, typer.Option(help="YAML file: name, joints, root, bones.", show_default=False)],
+    centre: Annotated[
+        str | None, typer.Option(help="Joint that becomes the origin, by name or number.", show_default="the root")
+    ] = None,
+    scale: Annotated[
+        Literal["axes", "none"], typer.Option(help="Scale every axis to [-1, 1], or not at all.")
+    ] = "axes",
+    fit: Annotated[
+        Literal["resample", "repeat"], typer.Option(help="Resample evenly, or repeat and cut.")
+    ] = "resample",
+    skip_bad: SkipBad = False,
+    frames: Annotated[int, typer.Option(help="Frames of a clip.", min=1)] = 64,
+    stream: StreamChoice = "joint",
+) -> None:
+    """Any other skeleton set, from an .npz of your own and a layout file.
+
+    Example: skeleton-cgl prepare custom florence.npz --layout florence.yaml --out data/florence.h5
+    """
+    from skeleton_cgl.skeletons.custom import CustomSource
+    from skeleton_cgl.skeletons.layout import read_layout
+    from skeleton_cgl.skeletons.preparation import Preparation
+
+    joints = read_layout(layout)
+    preparation = Preparation(
+        frames=frames,
+        centre=joints.root if centre is None else joints.index(centre),
+        scale=scale,
+        fit=fit,
+    )
+    _write(CustomSource(source, joints, preparation), out, skip_bad, frames=frames, stream=stream)
+
+
+@prepare.command("synthetic")
+def prepare_synthetic(
+    out: Out,
+    seed: Annotated[int, typer.Option(help="Another seed, another data set.", min=0)] = 0,
+    frames: Frames = None,
+    stream: StreamChoice = "joint",
+) -> None:
+    """The built-in motion generator: ten actions, 1500 clips. Studies can also use it without a file.
+
+    Example: skeleton-cgl prepare synthetic --out data/synthetic.h5
+    """
+    from skeleton_cgl.skeletons.synthetic import SyntheticSource
+
+    _write(SyntheticSource(seed=seed), out, skip_bad=False, frames=frames, stream=stream)
+
+
+@app.command()
+def show(
+    archive: Annotated[str, typer.Argument(help="An archive, or the name of a built-in data set (synthetic).")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="Read everything and compare with the digest.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Draw film strips (.png, .pdf, .svg).", show_default=False),
+    ] = None,
+    sequence: Annotated[
+        str | None,
+        typer.Option(help="With --out: one sequence, by name or number; also as .gif.", show_default=False),
+    ] = None,
+) -> None:
+    """Print what is in an archive; draw it as stick figures.
+
+    Example: skeleton-cgl show data/ucla.h5 --out ucla.png
+    Example: skeleton-cgl show synthetic --sequence a09_s01_e00_v01 --out throw.gif
+    """
+    from skeleton_cgl.skeletons.datasets import open_dataset
+    from skeleton_cgl.skeletons.film import film_strip, film_strips
+    from skeleton_cgl.skeletons.summary import describe, summarise
+
+    if sequence is not None and out is None:
+        raise InputError("--sequence chooses what to draw; say where with --out")
+    with open_dataset(archive) as opened:
+        if verify:
+            opened.verify()
+        if out is not None:
+            if sequence is None:
+                film_strips(opened, out)
+            else:
+                film_strip(opened, opened.index(sequence), out)
+        summary = summarise(opened)
+    typer.echo(json.dumps(summary, indent=2, ensure_ascii=False) if as_json else describe(summary))
+
+
+def _write(source: Any, out: Path, skip_bad: bool, **settings: Any) -> None:
+    """Write the archive of a source with a progress bar, then say what was written and what was set aside."""
+    from skeleton_cgl.skeletons.archive import Archive, write_archive
+    from skeleton_cgl.skeletons.preparation import Preparation
+
+    given = {name: value for name, value in settings.items() if value is not None}
+    preparation = Preparation.model_validate(source.preparation.model_dump() | given)
+
+    def progress(recordings: Iterator[Any], total: int) -> Iterable[Any]:
+        return tqdm(recordings, total=total, desc=f"prepare {out.name}", unit=" clips", mininterval=0.5)
+
+    bad = write_archive(source, out, skip_bad, progress, preparation)
+    for recording in bad:
+        typer.echo(f"set aside: {recording}", err=True)
+    with Archive.open(out) as archive:
+        typer.echo(
+            f"{out}: {len(archive)} sequences, {len(archive.classes)} classes, {preparation.frames} frames; "
+            f"{len(bad)} set aside; digest {archive.digest[:12]}"
+        )
+
+
+def _numbers(text: str, option: str) -> list[int]:
+    """Return the numbers of a text such as "1,5,7-9"."""
+    numbers: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()):
+            raise InputError(f"{option}: expected numbers such as 1-10 or 1,5,7-9, found {text!r}")
+        numbers += range(int(first), int(last if dash else first) + 1)
+    return numbers
+
+
+def main() -> None:
+    """Run the command line; what is wrong with the input is one message and exit code 2, never a traceback."""
+    try:
+        app()
+    except InputError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(2)

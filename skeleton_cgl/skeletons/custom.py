@@ -1,0 +1,191 @@
+"""Any other skeleton set, without code: an `.npz` with sequences and labels, and a layout file.
+
+| array | what |
+|---|---|
+| sequences | (N, T, V, C), or an object array of N arrays (T, V, C) of any length; (A, T, V, C) for several actors |
+| labels | (N,) class names, or numbers |
+| class_names | optional: (K,) names; numeric labels then count from 0 in it, and it fixes the order of the classes |
+| lengths | optional, with (N, T, V, C): how many frames of each sequence are real |
+| names, subjects, views, repetitions | optional: (N,) |
+"""
+
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from skeleton_cgl.config import did_you_mean
+from skeleton_cgl.errors import InputError
+from skeleton_cgl.skeletons.layout import JointLayout
+from skeleton_cgl.skeletons.preparation import Preparation
+from skeleton_cgl.skeletons.recording import UNKNOWN, BadRecording, Recording
+from skeleton_cgl.skeletons.unpickle import load_plain
+
+_ARRAYS = ("sequences", "labels", "class_names", "lengths", "names", "subjects", "views", "repetitions")
+
+
+class CustomSource:
+    """The sequences of a user's `.npz`; read one at a time unless they are of different lengths.
+
+    Refused: unknown or missing arrays, arrays whose lengths differ, labels outside the class names, a shape that
+    does not fit the layout.
+    """
+
+    def __init__(self, path: str | Path, layout: JointLayout, preparation: Preparation) -> None:
+        self.layout = layout
+        self.preparation = preparation
+        self.provenance = {"data set": "custom", "source": Path(path).name}
+        if preparation.centre >= len(layout):
+            raise InputError(f"centre: joint {preparation.centre} is outside the joints 0–{len(layout) - 1}")
+        self._file = _NpzFile(path)
+        self._count, self._shape = self._file.sequence_shape()
+        labels = self._per_sequence("labels")
+        if labels is None:
+            raise InputError(f"{path}: array 'labels' is missing")
+        self.classes, self._labels = self._look_up(labels, self._file.array("class_names"))
+        self._lengths = self._per_sequence("lengths")
+        self._check_lengths()
+        self._names = self._per_sequence("names")
+        self._facts = {fact: self._per_sequence(f"{fact}s", numbers=True) for fact in ("subject", "view", "repetition")}
+
+    def __len__(self) -> int:
+        return self._count
+
+    def recordings(self) -> Iterator[Recording | BadRecording]:
+        for index, sequence in enumerate(self._file.sequences()):
+            name = f"sequence {index}" if self._names is None else str(self._names[index])
+            facts = {fact: UNKNOWN if values is None else int(values[index]) for fact, values in self._facts.items()}
+            try:
+                positions = self._positions(sequence, index)
+            except InputError as error:
+                yield BadRecording(name, str(error))
+                continue
+            yield Recording(name, positions, int(self._labels[index]), **facts)
+
+    def _positions(self, sequence: object, index: int) -> np.ndarray:
+        if not isinstance(sequence, np.ndarray) or sequence.dtype.kind not in "fiu":
+            raise InputError("array 'sequences': not an array of numbers")
+        if sequence.ndim not in (3, 4) or sequence.shape[-2] != len(self.layout):
+            raise InputError(f"array 'sequences': expected (T, {len(self.layout)}, C), found {sequence.shape}")
+        positions = sequence if sequence.ndim == 4 else sequence[None]
+        return positions if self._lengths is None else positions[:, : int(self._lengths[index])]
+
+    def _look_up(self, labels: np.ndarray, class_names: np.ndarray | None) -> tuple[tuple[str, ...], np.ndarray]:
+        """Return the class names, and (N,) for every sequence the position of its class among them."""
+        if class_names is None:
+            present = np.unique(labels)
+            names = [str(label) if labels.dtype.kind == "U" else f"class {label}" for label in present]
+            return tuple(names), np.searchsorted(present, labels)
+        names = [str(name) for name in class_names.ravel()]
+        if len(set(names)) != len(names):
+            raise InputError(f"{self._file.path}: array 'class_names': names must differ")
+        known = {name: label for label, name in enumerate(names)} if labels.dtype.kind == "U" else range(len(names))
+        for index, label in enumerate(labels.tolist()):
+            if label not in known:
+                raise InputError(
+                    f"{self._file.path}: array 'labels': {label!r} of sequence {index} is not among the class names"
+                )
+        table = [known[label] for label in labels.tolist()]
+        return tuple(names), np.array(table)
+
+    def _per_sequence(self, name: str, numbers: bool = False) -> np.ndarray | None:
+        """Return the optional array `name`; refuse it unless it has one value of the right kind per sequence."""
+        array = self._file.array(name)
+        if array is None:
+            return None
+        if array.shape != (self._count,):
+            raise InputError(
+                f"{self._file.path}: array {name!r}: expected one value per sequence, ({self._count},), "
+                f"found {array.shape}"
+            )
+        if array.dtype.kind not in ("iu" if numbers else "iuU"):
+            raise InputError(
+                f"{self._file.path}: array {name!r}: expected {'whole numbers' if numbers else 'whole numbers or text'}"
+                f", found {array.dtype}"
+            )
+        return array
+
+    def _check_lengths(self) -> None:
+        if self._lengths is None:
+            return
+        if self._shape is None:
+            raise InputError(f"{self._file.path}: array 'lengths' only goes with sequences of one shape")
+        frames = self._shape[-3]
+        if self._lengths.dtype.kind not in "iu" or self._lengths.min() < 1 or self._lengths.max() > frames:
+            raise InputError(f"{self._file.path}: array 'lengths': expected whole numbers from 1 to {frames}")
+
+
+class _NpzFile:
+    """The arrays of an `.npz`, read without trusting it; `sequences` is read one at a time where it can be."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        if not self.path.is_file():
+            raise InputError(f"{self.path}: no such file")
+        if not zipfile.is_zipfile(self.path):
+            raise InputError(f"{self.path}: expected an .npz file as numpy.savez writes it")
+        self._zip = zipfile.ZipFile(self.path)
+        self._names = {Path(name).stem: name for name in self._zip.namelist()}
+        for name in self._names:
+            if name not in _ARRAYS:
+                raise InputError(f"{self.path}: unknown array {name!r}{did_you_mean(name, _ARRAYS)}")
+        if "sequences" not in self._names:
+            raise InputError(f"{self.path}: array 'sequences' is missing")
+
+    def array(self, name: str) -> np.ndarray | None:
+        """Return a small array, or None where the file has none of that name."""
+        if name not in self._names:
+            return None
+        with self._zip.open(self._names[name]) as member:
+            dtype, shape, _ = self._header(member, name)
+            if dtype.hasobject:
+                array = self._unpickle(member, name).ravel()
+                return np.array([str(value) for value in array])
+            rows = np.frombuffer(member.read(), dtype=dtype)
+        if rows.size != np.prod(shape):
+            raise InputError(f"{self.path}: array {name!r} is cut short")
+        return rows.reshape(shape)
+
+    def sequence_shape(self) -> tuple[int, tuple[int, ...] | None]:
+        """Return the number of sequences, and their shape where they all have one."""
+        with self._zip.open(self._names["sequences"]) as member:
+            dtype, shape, fortran = self._header(member, "sequences")
+        if dtype.hasobject:
+            if len(shape) != 1:
+                raise InputError(f"{self.path}: array 'sequences': expected N arrays of numbers, found shape {shape}")
+            return shape[0], None
+        if fortran:
+            raise InputError(f"{self.path}: array 'sequences': Fortran order; save np.ascontiguousarray(sequences)")
+        if len(shape) not in (4, 5):
+            raise InputError(f"{self.path}: array 'sequences': expected (N, T, V, C), found {shape}")
+        return shape[0], shape[1:]
+
+    def sequences(self) -> Iterator[object]:
+        with self._zip.open(self._names["sequences"]) as member:
+            dtype, shape, _ = self._header(member, "sequences")
+            if dtype.hasobject:
+                yield from self._unpickle(member, "sequences")
+                return
+            size = int(np.prod(shape[1:])) * dtype.itemsize
+            for index in range(shape[0]):
+                row = member.read(size)
+                if len(row) != size:
+                    raise InputError(f"{self.path}: array 'sequences' is cut short at sequence {index}")
+                yield np.frombuffer(row, dtype=dtype).reshape(shape[1:])
+
+    def _header(self, member: IO[bytes], name: str) -> tuple[np.dtype, tuple[int, ...], bool]:
+        try:
+            version = np.lib.format.read_magic(member)
+            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, fortran, dtype = read(member)
+        except ValueError as error:
+            raise InputError(f"{self.path}: array {name!r}: {error}") from error
+        return dtype, shape, fortran
+
+    def _unpickle(self, member: IO[bytes], name: str) -> np.ndarray:
+        array = load_plain(member, f"{self.path}: array {name!r}")
+        if not isinstance(array, np.ndarray):
+            raise InputError(f"{self.path}: array {name!r}: not an array")
+        return array

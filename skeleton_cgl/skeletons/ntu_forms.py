@@ -1,0 +1,327 @@
+"""The four forms in which NTU recordings lie on users' disks, each as a list of entries and a way to read them.
+
+Raw text files, in a folder or a zip; an `.npy` array with a pickle of names and labels; the `.npz` of CTR-GCN; the pickle
+of PYSKL. Arrays are read a row at a time; pickles are read by `unpickle` alone. What is wrong with a whole file raises
+`InputError`; what is wrong with one recording comes out as a `BadRecording` in its place.
+"""
+
+import re
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+import numpy as np
+
+from skeleton_cgl.errors import InputError
+from skeleton_cgl.skeletons.layout import NTU
+from skeleton_cgl.skeletons.ntu_bodies import ACTORS, choose_actors, read_bodies
+from skeleton_cgl.skeletons.recording import UNKNOWN, BadRecording
+from skeleton_cgl.skeletons.unpickle import load_pickle
+
+ACTION_COUNT = 60
+FRAMES = 300
+"""The length of every sequence in the forms that are arrays, shorter ones padded."""
+
+NAME = re.compile(r"S\d{3}C(?P<view>\d{3})P(?P<subject>\d{3})R(?P<repetition>\d{3})A(?P<action>\d{3})")
+_UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is known of a recording before it is read; `action` counts from 1, `part` only where a form states it."""
+
+    name: str
+    action: int
+    subject: int = UNKNOWN
+    view: int = UNKNOWN
+    repetition: int = UNKNOWN
+    part: str | None = None
+
+
+class Form(Protocol):
+    """The recordings of one file or folder: all their entries, and the positions of the chosen ones."""
+
+    description: str
+    entries: list[Entry]
+
+    def sequences(self, rows: Sequence[int]) -> Iterator[np.ndarray | BadRecording]:
+        """Yield for each of `rows`, which must ascend, the positions (2, T, V, C) of the entry, or why it is bad."""
+        ...
+
+
+def entry_of(name: str) -> Entry | None:
+    """Return what the name of a recording, SsssCcccPpppRrrrAaaa, says; None if it is not such a name."""
+    match = NAME.fullmatch(name)
+    return Entry(name, **{fact: int(number) for fact, number in match.groupdict().items()}) if match else None
+
+
+def _entries_of(names: Sequence[Any], where: str) -> list[Entry]:
+    """Return the entries of `names`; refuse what is no name of a recording and a name given twice."""
+    entries: dict[str, Entry] = {}
+    for row, name in enumerate(names):
+        entry = entry_of(name.removesuffix(".skeleton")) if isinstance(name, str) else None
+        if entry is None:
+            raise InputError(f"{where}: entry {row}: expected a name like S001C001P001R001A001, found {name!r:.60}")
+        if entry.name in entries:
+            raise InputError(f"{where}: entry {row}: {entry.name} is there twice")
+        entries[entry.name] = entry
+    return list(entries.values())
+
+
+def _label_problem(entry: Entry, label: Any) -> str | None:
+    """Return what is wrong if `label`, counted from 0, is not the action of the name."""
+    if label == entry.action - 1:
+        return None
+    return f"label {label!r:.40} disagrees with the name, whose action {entry.action} is label {entry.action - 1}"
+
+
+class RawFiles:
+    """`SsssCcccPpppRrrrAaaa.skeleton` files at any depth of a folder or a zip, sorted by name."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._zipped = not path.is_dir()
+        self.description = "raw files in a zip" if self._zipped else "raw files in a folder"
+        self._files: dict[str, str] = {}
+        for file in self._listing():
+            name = Path(file).stem
+            if entry_of(name) is None:
+                continue
+            if name in self._files:
+                raise InputError(f"{path}: {name} is there twice, as {self._files[name]} and as {file}")
+            self._files[name] = file
+        if not self._files:
+            raise InputError(f"{path}: no file called SsssCcccPpppRrrrAaaa.skeleton in it")
+        self.entries = _entries_of(sorted(self._files), str(path))
+
+    def _listing(self) -> list[str]:
+        if not self._zipped:
+            return [str(file.relative_to(self._path)) for file in sorted(self._path.rglob("*.skeleton"))]
+        try:
+            with zipfile.ZipFile(self._path) as archive:
+                return [member for member in archive.namelist() if member.endswith(".skeleton")]
+        except _UNREADABLE as error:
+            raise InputError(f"{self._path}: not a readable zip: {error}") from error
+
+    @contextmanager
+    def _open(self) -> Iterator[Callable[[str], bytes]]:
+        if self._zipped:
+            with zipfile.ZipFile(self._path) as archive:
+                yield archive.read
+        else:
+            yield lambda file: (self._path / file).read_bytes()
+
+    def sequences(self, rows: Sequence[int]) -> Iterator[np.ndarray | BadRecording]:
+        with self._open() as read:
+            for row in rows:
+                yield self._sequence(self.entries[row].name, read)
+
+    def _sequence(self, name: str, read: Callable[[str], bytes]) -> np.ndarray | BadRecording:
+        try:
+            return choose_actors(read_bodies(read(self._files[name])))
+        except InputError as error:
+            return BadRecording(name, str(error))
+        except _UNREADABLE as error:
+            return BadRecording(name, f"cannot be read: {error}")
+
+
+class NpyWithLabels:
+    """An array (N, 3, 300, 25, 2) with a pickle (names, labels), in the order of the file."""
+
+    description = "npy with label pickle"
+
+    def __init__(self, path: Path, labels: Path | None) -> None:
+        self._rows = RowArray(path, None, (3, FRAMES, len(NTU), ACTORS))
+        labels = labels or _labels_beside(path)
+        content = load_pickle(labels)
+        if not isinstance(content, tuple | list) or len(content) != 2:
+            raise InputError(f"{labels}: expected the pair (names, labels), found {type(content).__name__}")
+        for field, values in zip(("names", "labels"), content, strict=True):
+            if not isinstance(values, tuple | list | np.ndarray):
+                raise InputError(f"{labels}: {field}: expected a list, found {type(values).__name__}")
+            if len(values) != len(self._rows):
+                raise InputError(f"{labels}: {field}: expected {len(self._rows)}, as in {path}, found {len(values)}")
+        names, self._labels = content
+        self.entries = _entries_of(list(names), f"{labels}: names")
+
+    def sequences(self, rows: Sequence[int]) -> Iterator[np.ndarray | BadRecording]:
+        for row, values in zip(rows, self._rows.read(rows), strict=True):
+            entry = self.entries[row]
+            problem = _label_problem(entry, self._labels[row])
+            yield BadRecording(entry.name, problem) if problem else values.transpose(3, 1, 2, 0)
+
+
+def _labels_beside(path: Path) -> Path:
+    match = re.fullmatch(r"(.+)_data.*", path.stem)
+    labels = path.with_name(f"{match[1]}_label.pkl") if match else None
+    if labels is None or not labels.is_file():
+        expected = labels.name if labels else "one named like X_label.pkl for X_data.npy"
+        raise InputError(f"{path}: its label pickle is not beside it, expected {expected}; give it with labels=")
+    return labels
+
+
+class CtrGcnArrays:
+    """An `.npz` with x (N, 300, 150) and one-hot y (N, 60) of each part, in the order of the file.
+
+    It has no names: recordings are called after their part and row, and nothing but the action is known of them.
+    """
+
+    description = "CTR-GCN npz"
+
+    def __init__(self, path: Path, parts: Sequence[str]) -> None:
+        self._parts: list[RowArray] = []
+        self.entries: list[Entry] = []
+        for part in parts:
+            rows = RowArray(path, f"x_{part}", (FRAMES, ACTORS * len(NTU) * 3))
+            labels = _read_one_hot(path, f"y_{part}", len(rows))
+            self._parts.append(rows)
+            self.entries += [Entry(f"{part} {row:06}", label + 1, part=part) for row, label in enumerate(labels)]
+
+    def sequences(self, rows: Sequence[int]) -> Iterator[np.ndarray | BadRecording]:
+        start = 0
+        for part in self._parts:
+            for values in part.read([row - start for row in rows if start <= row < start + len(part)]):
+                yield values.reshape(FRAMES, ACTORS, len(NTU), 3).swapaxes(0, 1)
+            start += len(part)
+
+
+def _read_one_hot(path: Path, field: str, count: int) -> list[int]:
+    """Return the labels in the one-hot rows of y; refuse another shape and a row that is not one-hot."""
+    where = f"{path}: {field}"
+    with _open_array(path, field) as (stream, _):
+        try:
+            one_hot = np.lib.format.read_array(stream, allow_pickle=False)
+        except ValueError as error:
+            raise InputError(f"{where}: not a readable array: {error}") from error
+    if one_hot.shape != (count, ACTION_COUNT):
+        raise InputError(f"{where}: expected the shape {(count, ACTION_COUNT)}, found {one_hot.shape}")
+    wrong = np.flatnonzero(((one_hot == 1).sum(axis=1) != 1) | ((one_hot != 0).sum(axis=1) != 1))
+    if len(wrong):
+        raise InputError(f"{where}: row {wrong[0]} is not one-hot")
+    return one_hot.argmax(axis=1).tolist()
+
+
+class PysklAnnotations:
+    """A pickle with `annotations`, each a dict of frame_dir, label, total_frames and keypoint (M, T, V, C), by name.
+
+    The file can only be read as a whole. It is held once: arrays that were not chosen are let go when reading begins, the
+    others one by one as they are read; reading again loads the file again.
+    """
+
+    description = "PYSKL pickle"
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._annotations: list[dict] | None = self._load()
+        self.entries = _entries_of([each["frame_dir"] for each in self._annotations], f"{path}: frame_dir")
+
+    def _load(self) -> list[dict]:
+        content = load_pickle(self._path)
+        annotations = content.get("annotations") if isinstance(content, dict) else None
+        if not isinstance(annotations, list):
+            raise InputError(f"{self._path}: expected a dict with a list `annotations`")
+        for row, annotation in enumerate(annotations):
+            if not isinstance(annotation, dict) or not isinstance(annotation.get("frame_dir"), str):
+                raise InputError(f"{self._path}: annotations[{row}]: expected a dict with a text `frame_dir`")
+        return sorted(annotations, key=lambda annotation: annotation["frame_dir"])
+
+    def sequences(self, rows: Sequence[int]) -> Iterator[np.ndarray | BadRecording]:
+        annotations, self._annotations = self._annotations or self._load(), None
+        waiting = [(self.entries[row], annotations[row]) for row in reversed(rows)]
+        del annotations
+        while waiting:
+            yield _annotated_positions(*waiting.pop())
+
+
+def _annotated_positions(entry: Entry, annotation: dict) -> np.ndarray | BadRecording:
+    lacking = [field for field in ("label", "total_frames", "keypoint") if field not in annotation]
+    if lacking:
+        return BadRecording(entry.name, f"field {lacking[0]!r} is missing")
+    problem = _label_problem(entry, annotation["label"])
+    if problem:
+        return BadRecording(entry.name, problem)
+    values, total = annotation["keypoint"], annotation["total_frames"]
+    if not isinstance(values, np.ndarray) or values.dtype.kind != "f":
+        return BadRecording(entry.name, f"keypoint: expected numbers, found {getattr(values, 'dtype', type(values))}")
+    if values.ndim != 4 or not 1 <= values.shape[0] <= ACTORS or values.shape[2:] != (len(NTU), 3):
+        return BadRecording(entry.name, f"keypoint: expected (1 or 2, T, {len(NTU)}, 3), found {values.shape}")
+    if values.shape[1] != total:
+        return BadRecording(entry.name, f"total_frames is {total!r:.40}, but keypoint has {values.shape[1]} frames")
+    positions = np.zeros((ACTORS, *values.shape[1:]), dtype=np.float32)
+    positions[: len(values)] = values
+    return positions
+
+
+class RowArray:
+    """An array in an `.npy` file, or in a field of an `.npz`, whose rows are read one at a time.
+
+    Refused: a shape other than (N, *row_shape), Fortran order, what is no floating-point number, a size that does not fit.
+    """
+
+    def __init__(self, path: Path, field: str | None, row_shape: tuple[int, ...]) -> None:
+        self._path, self._field, self._row_shape = path, field, row_shape
+        self._where = f"{path}: {field}" if field else str(path)
+        with _open_array(path, field) as (stream, size):
+            shape, fortran_order, self._dtype = self._read_header(stream)
+            self._start = stream.tell()
+        if len(shape) != 1 + len(row_shape) or shape[1:] != row_shape:
+            expected = ", ".join(map(str, row_shape))
+            raise InputError(f"{self._where}: expected the shape (N, {expected}), found {shape}")
+        if fortran_order:
+            raise InputError(f"{self._where}: in Fortran order, expected C order")
+        if self._dtype.kind != "f":
+            raise InputError(f"{self._where}: expected floating-point numbers, found dtype {self._dtype}")
+        self._count = shape[0]
+        self._row_bytes = int(np.prod(row_shape)) * self._dtype.itemsize
+        expected_size = self._start + self._count * self._row_bytes
+        if size != expected_size:
+            raise InputError(f"{self._where}: shape {shape} needs {expected_size} bytes, found {size}: damaged?")
+
+    def _read_header(self, stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
+        try:
+            version = np.lib.format.read_magic(stream)
+            if version == (1, 0):
+                return np.lib.format.read_array_header_1_0(stream)
+            if version == (2, 0):
+                return np.lib.format.read_array_header_2_0(stream)
+        except ValueError as error:
+            raise InputError(f"{self._where}: not an array of NumPy: {error}") from error
+        raise InputError(f"{self._where}: expected version 1.0 or 2.0 of the npy format, found {version}")
+
+    def __len__(self) -> int:
+        return self._count
+
+    def read(self, rows: Sequence[int]) -> Iterator[np.ndarray]:
+        """Yield the chosen rows, which must ascend: a compressed file is read forwards only."""
+        if not rows:
+            return
+        with _open_array(self._path, self._field) as (stream, _):
+            for row in rows:
+                stream.seek(self._start + row * self._row_bytes)
+                content = stream.read(self._row_bytes)
+                if len(content) < self._row_bytes:
+                    raise InputError(f"{self._where}: ends within row {row}")
+                yield np.frombuffer(content, dtype=self._dtype).reshape(self._row_shape)
+
+
+@contextmanager
+def _open_array(path: Path, field: str | None) -> Iterator[tuple[IO[bytes], int]]:
+    """Give the stream of an `.npy` file, or of a field of an `.npz`, and its size; refuse what cannot be read."""
+    where = f"{path}: {field}" if field else str(path)
+    try:
+        if field is None:
+            with path.open("rb") as stream:
+                yield stream, path.stat().st_size
+            return
+        with zipfile.ZipFile(path) as archive:
+            if f"{field}.npy" not in archive.namelist():
+                known = ", ".join(sorted(member.removesuffix(".npy") for member in archive.namelist()))
+                raise InputError(f"{where}: no such field, found {known or 'none'}")
+            with archive.open(f"{field}.npy") as stream:
+                yield stream, archive.getinfo(f"{field}.npy").file_size
+    except _UNREADABLE as error:
+        raise InputError(f"{where}: cannot be read: {error}") from error

@@ -1,0 +1,145 @@
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from skeleton_cgl.cli import main
+from skeleton_cgl.skeletons import UCLA, Archive
+from tests.skeletons.sources import random_recording
+from tests.skeletons.test_ucla import write_json
+
+ACTIONS = (1, 2, 3, 4, 5, 6, 8, 9, 11, 12)
+
+
+class Run:
+    """Runs the command line in this process, as a user would call it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self._monkeypatch, self._capsys = monkeypatch, capsys
+
+    def __call__(self, *arguments: object) -> tuple[int, str, str]:
+        """Return exit code, standard output and standard error."""
+        self._monkeypatch.setattr(sys, "argv", ["skeleton-cgl", *map(str, arguments)])
+        with pytest.raises(SystemExit) as exit_info:
+            main()
+        printed = self._capsys.readouterr()
+        return exit_info.value.code or 0, printed.out, printed.err
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    return Run(monkeypatch, capsys)
+
+
+@pytest.fixture
+def recordings(tmp_path: Path) -> Path:
+    folder = tmp_path / "recordings"
+    folder.mkdir()
+    for label, action in enumerate(ACTIONS, start=1):
+        for subject in (1, 2):
+            write_json(folder, f"a{action:02}_s{subject:02}_e00_v03", label)
+    return folder
+
+
+def test_prepare_then_show_tells_what_is_there(run: Run, recordings: Path, tmp_path: Path) -> None:
+    out = tmp_path / "new" / "ucla.h5"
+    code, printed, progress = run("prepare", "ucla", recordings, "--out", out, "--frames", 30, "--stream", "bone")
+    assert code == 0
+    assert "20 sequences, 10 classes, 30 frames; 0 set aside" in printed
+    assert "20/20" in progress
+    code, text, _ = run("show", out, "--verify")
+    assert code == 0
+    assert re.search(r"views +3\n", text)
+    assert re.search(r"subjects +1–2\n", text)
+    code, text, _ = run("show", out, "--json")
+    summary = json.loads(text)
+    with Archive.open(out) as archive:
+        assert summary["digest"] == archive.digest
+        assert archive.clips().shape == (20, 1, 30, 20, 3)
+    assert [entry["sequences"] for entry in summary["classes"]] == [2] * 10
+    assert summary["preparation"]["stream"] == "bone"
+    assert summary["recorded_frames"] == {"shortest": 5, "median": 5, "longest": 5}
+
+
+def test_a_bad_recording_stops_the_run_unless_set_aside(run: Run, recordings: Path, tmp_path: Path) -> None:
+    (recordings / "a01_s05_e00_v01.json").write_text("{")
+    out = tmp_path / "ucla.h5"
+    code, printed, errors = run("prepare", "ucla", recordings, "--out", out)
+    assert (code, printed) == (2, "")
+    assert "error: a01_s05_e00_v01.json: not valid JSON" in errors
+    assert not out.exists()
+    code, printed, errors = run("prepare", "ucla", recordings, "--out", out, "--skip-bad")
+    assert code == 0
+    assert "1 set aside" in printed
+    assert "set aside: a01_s05_e00_v01.json: not valid JSON" in errors
+    assert "a01_s05_e00_v01.json: not valid JSON" in run("show", out)[1]
+
+
+def test_a_users_own_set_needs_an_npz_and_a_layout_file(run: Run, tmp_path: Path) -> None:
+    sequences = np.concatenate([random_recording(seed, 12, 0).positions for seed in range(4)])
+    np.savez(tmp_path / "own.npz", sequences=sequences, labels=np.array(["wave", "nod", "wave", "nod"]))
+    bones = "".join(f"  - [{joint}, {parent}]\n" for joint, parent in UCLA.bones)
+    (tmp_path / "body.yaml").write_text(f"name: body\njoints: {json.dumps(UCLA.joints)}\nroot: 2\nbones:\n{bones}")
+    out = tmp_path / "own.h5"
+    command = ("prepare", "custom", tmp_path / "own.npz", "--layout", tmp_path / "body.yaml", "--out", out)
+    code, printed, _ = run(*command, "--frames", 10, "--centre", "head", "--scale", "none")
+    assert code == 0
+    assert "4 sequences, 2 classes, 10 frames" in printed
+    with Archive.open(out) as archive:
+        assert archive.classes == ("nod", "wave")
+        assert archive.labels.tolist() == [1, 0, 1, 0]
+        assert not archive.clips()[:, 0, 0, 3].any()
+    code, _, errors = run(*command, "--centre", "haed")
+    assert code == 2
+    assert "layout 'body' has no joint 'haed'; did you mean 'head'" in errors
+
+
+def test_pictures_are_drawn_of_all_classes_or_one_sequence(run: Run, recordings: Path, tmp_path: Path) -> None:
+    out = tmp_path / "ucla.h5"
+    run("prepare", "ucla", recordings, "--out", out)
+    assert run("show", out, "--out", tmp_path / "all.png")[0] == 0
+    assert run("show", out, "--sequence", "a04_s02_e00_v03", "--out", tmp_path / "one.gif")[0] == 0
+    assert (tmp_path / "all.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "one.gif").read_bytes().startswith(b"GIF89a")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("show", "absent.h5"), "absent.h5: no such file"),
+        (("show", "synthetik"), "neither an archive nor a built-in data set; did you mean 'synthetic'"),
+        (("show", "synthetic", "--sequence", "1"), "say where with --out"),
+        (("prepare", "ucla", "absent", "--out", "x.h5"), "absent: no such file or folder"),
+        (("prepare", "ntu", "absent", "--out", "x.h5", "--classes", "1-x"), "--classes: expected numbers such as"),
+        (("prepare", "ntu", "absent", "--out", "x.h5"), "absent: no such file or folder"),
+        (("prepare", "custom", "absent.npz", "--layout", "absent.yaml", "--out", "x.h5"), "absent.yaml: cannot be"),
+    ],
+)
+def test_what_is_wrong_is_one_message_and_exit_code_2(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, _, errors = run(*arguments)
+    assert code == 2
+    assert f"error: {message}" in errors or message in errors
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", [(), ("prepare",), ("prepare", "ntu"), ("prepare", "custom"), ("show",)])
+def test_help_has_examples(run: Run, command: tuple[str, ...]) -> None:
+    code, text, _ = run(*command, "--help")
+    assert code == 0
+    assert len(command) == 0 or command == ("prepare",) or "Example: skeleton-cgl" in text
+
+
+def test_help_does_not_wait_for_heavy_imports() -> None:
+    script = (
+        "import sys; from skeleton_cgl import cli; sys.argv = ['skeleton-cgl', 'prepare', 'ucla', '--help']\n"
+        "try: cli.main()\n"
+        "except SystemExit: sys.exit(bool({'torch', 'dgl', 'h5py', 'matplotlib'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False, capture_output=True).returncode == 0
