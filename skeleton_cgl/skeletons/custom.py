@@ -9,19 +9,17 @@
 | names, subjects, views, repetitions | optional: (N,) |
 """
 
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 
 from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.skeletons.layout import JointLayout
+from skeleton_cgl.skeletons.npy import StoredArray, field_names
 from skeleton_cgl.skeletons.preparation import Preparation
 from skeleton_cgl.skeletons.recording import UNKNOWN, BadRecording, Recording
-from skeleton_cgl.skeletons.unpickle import load_plain
 
 _ARRAYS = ("sequences", "labels", "class_names", "lengths", "names", "subjects", "views", "repetitions")
 
@@ -39,22 +37,46 @@ class CustomSource:
         self.provenance = {"data set": "custom", "source": Path(path).name}
         if preparation.centre >= len(layout):
             raise InputError(f"centre: joint {preparation.centre} is outside the joints 0–{len(layout) - 1}")
-        self._file = _NpzFile(path)
-        self._count, self._shape = self._file.sequence_shape()
+        self._path = Path(path)
+        self._present = field_names(self._path)
+        for name in self._present:
+            if name not in _ARRAYS:
+                raise InputError(f"{path}: unknown array {name!r}{did_you_mean(name, _ARRAYS)}")
+        self._sequences = self._checked_sequences()
         labels = self._per_sequence("labels")
         if labels is None:
             raise InputError(f"{path}: array 'labels' is missing")
-        self.classes, self._labels = self._look_up(labels, self._file.array("class_names"))
+        self.classes, self._labels = self._look_up(labels, self._array("class_names"))
         self._lengths = self._per_sequence("lengths")
         self._check_lengths()
         self._names = self._per_sequence("names")
         self._facts = {fact: self._per_sequence(f"{fact}s", numbers=True) for fact in ("subject", "view", "repetition")}
 
+    def _checked_sequences(self) -> StoredArray:
+        sequences = StoredArray(self._path, "sequences")
+        if sequences.dtype.hasobject:
+            if len(sequences.shape) != 1:
+                raise InputError(f"{sequences.where}: expected N arrays of numbers, found shape {sequences.shape}")
+        elif sequences.fortran_order:
+            raise InputError(f"{sequences.where}: in Fortran order; save numpy.ascontiguousarray(sequences)")
+        elif len(sequences.shape) not in (4, 5):
+            raise InputError(f"{sequences.where}: expected (N, T, V, C), found {sequences.shape}")
+        return sequences
+
+    def _array(self, name: str) -> np.ndarray | None:
+        """Return a small array, objects as text, or None where the file has none of that name."""
+        if name not in self._present:
+            return None
+        array = StoredArray(self._path, name).whole()
+        return np.array([str(value) for value in array.ravel()]) if array.dtype.hasobject else array
+
     def __len__(self) -> int:
-        return self._count
+        return len(self._sequences)
 
     def recordings(self) -> Iterator[Recording | BadRecording]:
-        for index, sequence in enumerate(self._file.sequences()):
+        several = self._sequences.dtype.hasobject
+        stored = self._sequences.whole() if several else self._sequences.rows(range(len(self)))
+        for index, sequence in enumerate(stored):
             name = f"sequence {index}" if self._names is None else str(self._names[index])
             facts = {fact: UNKNOWN if values is None else int(values[index]) for fact, values in self._facts.items()}
             try:
@@ -80,29 +102,28 @@ class CustomSource:
             return tuple(names), np.searchsorted(present, labels)
         names = [str(name) for name in class_names.ravel()]
         if len(set(names)) != len(names):
-            raise InputError(f"{self._file.path}: array 'class_names': names must differ")
+            raise InputError(f"{self._path}: array 'class_names': names must differ")
         known = {name: label for label, name in enumerate(names)} if labels.dtype.kind == "U" else range(len(names))
         for index, label in enumerate(labels.tolist()):
             if label not in known:
                 raise InputError(
-                    f"{self._file.path}: array 'labels': {label!r} of sequence {index} is not among the class names"
+                    f"{self._path}: array 'labels': {label!r} of sequence {index} is not among the class names"
                 )
         table = [known[label] for label in labels.tolist()]
         return tuple(names), np.array(table)
 
     def _per_sequence(self, name: str, numbers: bool = False) -> np.ndarray | None:
         """Return the optional array `name`; refuse it unless it has one value of the right kind per sequence."""
-        array = self._file.array(name)
+        array = self._array(name)
         if array is None:
             return None
-        if array.shape != (self._count,):
+        if array.shape != (len(self),):
             raise InputError(
-                f"{self._file.path}: array {name!r}: expected one value per sequence, ({self._count},), "
-                f"found {array.shape}"
+                f"{self._path}: array {name!r}: expected one value per sequence, ({len(self)},), found {array.shape}"
             )
         if array.dtype.kind not in ("iu" if numbers else "iuU"):
             raise InputError(
-                f"{self._file.path}: array {name!r}: expected {'whole numbers' if numbers else 'whole numbers or text'}"
+                f"{self._path}: array {name!r}: expected {'whole numbers' if numbers else 'whole numbers or text'}"
                 f", found {array.dtype}"
             )
         return array
@@ -110,82 +131,8 @@ class CustomSource:
     def _check_lengths(self) -> None:
         if self._lengths is None:
             return
-        if self._shape is None:
-            raise InputError(f"{self._file.path}: array 'lengths' only goes with sequences of one shape")
-        frames = self._shape[-3]
+        if self._sequences.dtype.hasobject:
+            raise InputError(f"{self._path}: array 'lengths' only goes with sequences of one shape")
+        frames = self._sequences.shape[-3]
         if self._lengths.dtype.kind not in "iu" or self._lengths.min() < 1 or self._lengths.max() > frames:
-            raise InputError(f"{self._file.path}: array 'lengths': expected whole numbers from 1 to {frames}")
-
-
-class _NpzFile:
-    """The arrays of an `.npz`, read without trusting it; `sequences` is read one at a time where it can be."""
-
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-        if not self.path.is_file():
-            raise InputError(f"{self.path}: no such file")
-        if not zipfile.is_zipfile(self.path):
-            raise InputError(f"{self.path}: expected an .npz file as numpy.savez writes it")
-        self._zip = zipfile.ZipFile(self.path)
-        self._names = {Path(name).stem: name for name in self._zip.namelist()}
-        for name in self._names:
-            if name not in _ARRAYS:
-                raise InputError(f"{self.path}: unknown array {name!r}{did_you_mean(name, _ARRAYS)}")
-        if "sequences" not in self._names:
-            raise InputError(f"{self.path}: array 'sequences' is missing")
-
-    def array(self, name: str) -> np.ndarray | None:
-        """Return a small array, or None where the file has none of that name."""
-        if name not in self._names:
-            return None
-        with self._zip.open(self._names[name]) as member:
-            dtype, shape, _ = self._header(member, name)
-            if dtype.hasobject:
-                array = self._unpickle(member, name).ravel()
-                return np.array([str(value) for value in array])
-            rows = np.frombuffer(member.read(), dtype=dtype)
-        if rows.size != np.prod(shape):
-            raise InputError(f"{self.path}: array {name!r} is cut short")
-        return rows.reshape(shape)
-
-    def sequence_shape(self) -> tuple[int, tuple[int, ...] | None]:
-        """Return the number of sequences, and their shape where they all have one."""
-        with self._zip.open(self._names["sequences"]) as member:
-            dtype, shape, fortran = self._header(member, "sequences")
-        if dtype.hasobject:
-            if len(shape) != 1:
-                raise InputError(f"{self.path}: array 'sequences': expected N arrays of numbers, found shape {shape}")
-            return shape[0], None
-        if fortran:
-            raise InputError(f"{self.path}: array 'sequences': Fortran order; save np.ascontiguousarray(sequences)")
-        if len(shape) not in (4, 5):
-            raise InputError(f"{self.path}: array 'sequences': expected (N, T, V, C), found {shape}")
-        return shape[0], shape[1:]
-
-    def sequences(self) -> Iterator[object]:
-        with self._zip.open(self._names["sequences"]) as member:
-            dtype, shape, _ = self._header(member, "sequences")
-            if dtype.hasobject:
-                yield from self._unpickle(member, "sequences")
-                return
-            size = int(np.prod(shape[1:])) * dtype.itemsize
-            for index in range(shape[0]):
-                row = member.read(size)
-                if len(row) != size:
-                    raise InputError(f"{self.path}: array 'sequences' is cut short at sequence {index}")
-                yield np.frombuffer(row, dtype=dtype).reshape(shape[1:])
-
-    def _header(self, member: IO[bytes], name: str) -> tuple[np.dtype, tuple[int, ...], bool]:
-        try:
-            version = np.lib.format.read_magic(member)
-            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            shape, fortran, dtype = read(member)
-        except ValueError as error:
-            raise InputError(f"{self.path}: array {name!r}: {error}") from error
-        return dtype, shape, fortran
-
-    def _unpickle(self, member: IO[bytes], name: str) -> np.ndarray:
-        array = load_plain(member, f"{self.path}: array {name!r}")
-        if not isinstance(array, np.ndarray):
-            raise InputError(f"{self.path}: array {name!r}: not an array")
-        return array
+            raise InputError(f"{self._path}: array 'lengths': expected whole numbers from 1 to {frames}")

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.skeletons.npy import UNREADABLE
 
 
 class Members:
@@ -35,5 +36,5 @@ class Members:
         """Return the content of one member; refuse one that cannot be read."""
         try:
             return self._read(name)
-        except (OSError, zipfile.BadZipFile, EOFError) as error:
+        except UNREADABLE as error:
             raise InputError(f"cannot be read: {error}") from error

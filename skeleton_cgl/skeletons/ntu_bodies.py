@@ -1,7 +1,7 @@
 """From the text of one NTU `.skeleton` file to at most two actors: pure computation on bytes and arrays.
 
-The text is a number of frames; per frame a number of bodies; per body a line with its tracking id and nine state values,
-the number of joints, and a line per joint whose first three values are x y z.
+The text is a number of frames; per frame a number of bodies; per body a line with its tracking id and nine state
+values, the number of joints, and a line per joint whose first three values are x y z.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,9 +45,9 @@ class Body:
 def choose_actors(bodies: Sequence[Body]) -> np.ndarray:
     """Return (2, T, V, C) float32: the bodies as at most two actors, zero where an actor is missing.
 
-    Short-lived and noisy bodies are dropped, though never all of them. Of the rest, the most moving first, each joins the
-    first actor or else the second, if that actor is not seen in any of its frames, and is left out otherwise.
-    Refused: no body at all.
+    Short-lived and noisy bodies are dropped; if all are, the most moving stays. Of the rest, the most moving first,
+    each joins the first actor, or else the second, if it shares no frame with what that actor already has, and is left
+    out otherwise. Refused: no body at all.
     """
     if not bodies:
         raise InputError("no body in any frame")

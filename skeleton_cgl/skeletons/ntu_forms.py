@@ -1,23 +1,22 @@
 """The four forms in which NTU recordings lie on users' disks, each as a list of entries and a way to read them.
 
-Raw text files, in a folder or a zip; an `.npy` array with a pickle of names and labels; the `.npz` of CTR-GCN; the pickle
-of PYSKL. Arrays are read a row at a time; pickles are read by `unpickle` alone. What is wrong with a whole file raises
-`InputError`; what is wrong with one recording comes out as a `BadRecording` in its place.
+Raw text files, in a folder or a zip; an `.npy` array with a pickle of names and labels; the `.npz` of CTR-GCN; the
+pickle of PYSKL. Arrays are read a row at a time; pickles are read by `unpickle` alone. What is wrong with a whole file
+raises `InputError`; what is wrong with one recording comes out as a `BadRecording` in its place.
 """
 
 import re
-import zipfile
-import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.skeletons.layout import NTU
+from skeleton_cgl.skeletons.members import Members
+from skeleton_cgl.skeletons.npy import StoredArray
 from skeleton_cgl.skeletons.ntu_bodies import ACTORS, choose_actors, read_bodies
 from skeleton_cgl.skeletons.recording import UNKNOWN, BadRecording
 from skeleton_cgl.skeletons.unpickle import load_pickle
@@ -27,7 +26,6 @@ FRAMES = 300
 """The length of every sequence in the forms that are arrays, shorter ones padded."""
 
 NAME = re.compile(r"S\d{3}C(?P<view>\d{3})P(?P<subject>\d{3})R(?P<repetition>\d{3})A(?P<action>\d{3})")
-_UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError)
 
 
 @dataclass(frozen=True)
@@ -74,20 +72,23 @@ def _entries_of(names: Sequence[Any], where: str) -> list[Entry]:
 
 def _label_problem(entry: Entry, label: Any) -> str | None:
     """Return what is wrong if `label`, counted from 0, is not the action of the name."""
-    if label == entry.action - 1:
+    if _is_number(label, entry.action - 1):
         return None
     return f"label {label!r:.40} disagrees with the name, whose action {entry.action} is label {entry.action - 1}"
+
+
+def _is_number(value: Any, expected: int) -> bool:
+    return isinstance(value, int | np.integer) and value == expected
 
 
 class RawFiles:
     """`SsssCcccPpppRrrrAaaa.skeleton` files at any depth of a folder or a zip, sorted by name."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._zipped = not path.is_dir()
-        self.description = "raw files in a zip" if self._zipped else "raw files in a folder"
+        self.description = "raw files in a folder" if path.is_dir() else "raw files in a zip"
+        self._members = Members(path, ".skeleton")
         self._files: dict[str, str] = {}
-        for file in self._listing():
+        for file in self._members.names:
             name = Path(file).stem
             if entry_of(name) is None:
                 continue
@@ -96,37 +97,17 @@ class RawFiles:
             self._files[name] = file
         if not self._files:
             raise InputError(f"{path}: no file called SsssCcccPpppRrrrAaaa.skeleton in it")
-        self.entries = _entries_of(sorted(self._files), str(path))
-
-    def _listing(self) -> list[str]:
-        if not self._zipped:
-            return [str(file.relative_to(self._path)) for file in sorted(self._path.rglob("*.skeleton"))]
-        try:
-            with zipfile.ZipFile(self._path) as archive:
-                return [member for member in archive.namelist() if member.endswith(".skeleton")]
-        except _UNREADABLE as error:
-            raise InputError(f"{self._path}: not a readable zip: {error}") from error
-
-    @contextmanager
-    def _open(self) -> Iterator[Callable[[str], bytes]]:
-        if self._zipped:
-            with zipfile.ZipFile(self._path) as archive:
-                yield archive.read
-        else:
-            yield lambda file: (self._path / file).read_bytes()
+        self.entries = _entries_of(list(self._files), str(path))
 
     def sequences(self, rows: Sequence[int]) -> Iterator[np.ndarray | BadRecording]:
-        with self._open() as read:
-            for row in rows:
-                yield self._sequence(self.entries[row].name, read)
+        for row in rows:
+            yield self._sequence(self.entries[row].name)
 
-    def _sequence(self, name: str, read: Callable[[str], bytes]) -> np.ndarray | BadRecording:
+    def _sequence(self, name: str) -> np.ndarray | BadRecording:
         try:
-            return choose_actors(read_bodies(read(self._files[name])))
+            return choose_actors(read_bodies(self._members.read(self._files[name])))
         except InputError as error:
             return BadRecording(name, str(error))
-        except _UNREADABLE as error:
-            return BadRecording(name, f"cannot be read: {error}")
 
 
 class NpyWithLabels:
@@ -135,7 +116,7 @@ class NpyWithLabels:
     description = "npy with label pickle"
 
     def __init__(self, path: Path, labels: Path | None) -> None:
-        self._rows = RowArray(path, None, (3, FRAMES, len(NTU), ACTORS))
+        self._rows = _positions_of(path, None, (3, FRAMES, len(NTU), ACTORS))
         labels = labels or _labels_beside(path)
         content = load_pickle(labels)
         if not isinstance(content, tuple | list) or len(content) != 2:
@@ -149,7 +130,7 @@ class NpyWithLabels:
         self.entries = _entries_of(list(names), f"{labels}: names")
 
     def sequences(self, rows: Sequence[int]) -> Iterator[np.ndarray | BadRecording]:
-        for row, values in zip(rows, self._rows.read(rows), strict=True):
+        for row, values in zip(rows, self._rows.rows(rows), strict=True):
             entry = self.entries[row]
             problem = _label_problem(entry, self._labels[row])
             yield BadRecording(entry.name, problem) if problem else values.transpose(3, 1, 2, 0)
@@ -173,10 +154,10 @@ class CtrGcnArrays:
     description = "CTR-GCN npz"
 
     def __init__(self, path: Path, parts: Sequence[str]) -> None:
-        self._parts: list[RowArray] = []
+        self._parts: list[StoredArray] = []
         self.entries: list[Entry] = []
         for part in parts:
-            rows = RowArray(path, f"x_{part}", (FRAMES, ACTORS * len(NTU) * 3))
+            rows = _positions_of(path, f"x_{part}", (FRAMES, ACTORS * len(NTU) * 3))
             labels = _read_one_hot(path, f"y_{part}", len(rows))
             self._parts.append(rows)
             self.entries += [Entry(f"{part} {row:06}", label + 1, part=part) for row, label in enumerate(labels)]
@@ -184,19 +165,18 @@ class CtrGcnArrays:
     def sequences(self, rows: Sequence[int]) -> Iterator[np.ndarray | BadRecording]:
         start = 0
         for part in self._parts:
-            for values in part.read([row - start for row in rows if start <= row < start + len(part)]):
+            for values in part.rows([row - start for row in rows if start <= row < start + len(part)]):
                 yield values.reshape(FRAMES, ACTORS, len(NTU), 3).swapaxes(0, 1)
             start += len(part)
 
 
 def _read_one_hot(path: Path, field: str, count: int) -> list[int]:
     """Return the labels in the one-hot rows of y; refuse another shape and a row that is not one-hot."""
-    where = f"{path}: {field}"
-    with _open_array(path, field) as (stream, _):
-        try:
-            one_hot = np.lib.format.read_array(stream, allow_pickle=False)
-        except ValueError as error:
-            raise InputError(f"{where}: not a readable array: {error}") from error
+    labels = StoredArray(path, field)
+    where = labels.where
+    if labels.dtype.hasobject:
+        raise InputError(f"{where}: expected numbers, found objects")
+    one_hot = labels.whole()
     if one_hot.shape != (count, ACTION_COUNT):
         raise InputError(f"{where}: expected the shape {(count, ACTION_COUNT)}, found {one_hot.shape}")
     wrong = np.flatnonzero(((one_hot == 1).sum(axis=1) != 1) | ((one_hot != 0).sum(axis=1) != 1))
@@ -208,8 +188,8 @@ def _read_one_hot(path: Path, field: str, count: int) -> list[int]:
 class PysklAnnotations:
     """A pickle with `annotations`, each a dict of frame_dir, label, total_frames and keypoint (M, T, V, C), by name.
 
-    The file can only be read as a whole. It is held once: arrays that were not chosen are let go when reading begins, the
-    others one by one as they are read; reading again loads the file again.
+    The file can only be read as a whole. It is held once: arrays that were not chosen are let go when reading begins,
+    the others one by one as they are read; reading again loads the file again.
     """
 
     description = "PYSKL pickle"
@@ -249,79 +229,21 @@ def _annotated_positions(entry: Entry, annotation: dict) -> np.ndarray | BadReco
         return BadRecording(entry.name, f"keypoint: expected numbers, found {getattr(values, 'dtype', type(values))}")
     if values.ndim != 4 or not 1 <= values.shape[0] <= ACTORS or values.shape[2:] != (len(NTU), 3):
         return BadRecording(entry.name, f"keypoint: expected (1 or 2, T, {len(NTU)}, 3), found {values.shape}")
-    if values.shape[1] != total:
+    if not _is_number(total, values.shape[1]):
         return BadRecording(entry.name, f"total_frames is {total!r:.40}, but keypoint has {values.shape[1]} frames")
     positions = np.zeros((ACTORS, *values.shape[1:]), dtype=np.float32)
     positions[: len(values)] = values
     return positions
 
 
-class RowArray:
-    """An array in an `.npy` file, or in a field of an `.npz`, whose rows are read one at a time.
-
-    Refused: a shape other than (N, *row_shape), Fortran order, what is no floating-point number, a size that does not fit.
-    """
-
-    def __init__(self, path: Path, field: str | None, row_shape: tuple[int, ...]) -> None:
-        self._path, self._field, self._row_shape = path, field, row_shape
-        self._where = f"{path}: {field}" if field else str(path)
-        with _open_array(path, field) as (stream, size):
-            shape, fortran_order, self._dtype = self._read_header(stream)
-            self._start = stream.tell()
-        if len(shape) != 1 + len(row_shape) or shape[1:] != row_shape:
-            expected = ", ".join(map(str, row_shape))
-            raise InputError(f"{self._where}: expected the shape (N, {expected}), found {shape}")
-        if fortran_order:
-            raise InputError(f"{self._where}: in Fortran order, expected C order")
-        if self._dtype.kind != "f":
-            raise InputError(f"{self._where}: expected floating-point numbers, found dtype {self._dtype}")
-        self._count = shape[0]
-        self._row_bytes = int(np.prod(row_shape)) * self._dtype.itemsize
-        expected_size = self._start + self._count * self._row_bytes
-        if size != expected_size:
-            raise InputError(f"{self._where}: shape {shape} needs {expected_size} bytes, found {size}: damaged?")
-
-    def _read_header(self, stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
-        try:
-            version = np.lib.format.read_magic(stream)
-            if version == (1, 0):
-                return np.lib.format.read_array_header_1_0(stream)
-            if version == (2, 0):
-                return np.lib.format.read_array_header_2_0(stream)
-        except ValueError as error:
-            raise InputError(f"{self._where}: not an array of NumPy: {error}") from error
-        raise InputError(f"{self._where}: expected version 1.0 or 2.0 of the npy format, found {version}")
-
-    def __len__(self) -> int:
-        return self._count
-
-    def read(self, rows: Sequence[int]) -> Iterator[np.ndarray]:
-        """Yield the chosen rows, which must ascend: a compressed file is read forwards only."""
-        if not rows:
-            return
-        with _open_array(self._path, self._field) as (stream, _):
-            for row in rows:
-                stream.seek(self._start + row * self._row_bytes)
-                content = stream.read(self._row_bytes)
-                if len(content) < self._row_bytes:
-                    raise InputError(f"{self._where}: ends within row {row}")
-                yield np.frombuffer(content, dtype=self._dtype).reshape(self._row_shape)
-
-
-@contextmanager
-def _open_array(path: Path, field: str | None) -> Iterator[tuple[IO[bytes], int]]:
-    """Give the stream of an `.npy` file, or of a field of an `.npz`, and its size; refuse what cannot be read."""
-    where = f"{path}: {field}" if field else str(path)
-    try:
-        if field is None:
-            with path.open("rb") as stream:
-                yield stream, path.stat().st_size
-            return
-        with zipfile.ZipFile(path) as archive:
-            if f"{field}.npy" not in archive.namelist():
-                known = ", ".join(sorted(member.removesuffix(".npy") for member in archive.namelist()))
-                raise InputError(f"{where}: no such field, found {known or 'none'}")
-            with archive.open(f"{field}.npy") as stream:
-                yield stream, archive.getinfo(f"{field}.npy").file_size
-    except _UNREADABLE as error:
-        raise InputError(f"{where}: cannot be read: {error}") from error
+def _positions_of(path: Path, field: str | None, row_shape: tuple[int, ...]) -> StoredArray:
+    """Return the array of positions; refuse another shape than (N, *row_shape), Fortran order, and whole numbers."""
+    array = StoredArray(path, field)
+    if len(array.shape) != 1 + len(row_shape) or array.shape[1:] != row_shape:
+        expected = ", ".join(map(str, row_shape))
+        raise InputError(f"{array.where}: expected the shape (N, {expected}), found {array.shape}")
+    if array.fortran_order:
+        raise InputError(f"{array.where}: in Fortran order, expected C order")
+    if array.dtype.kind != "f":
+        raise InputError(f"{array.where}: expected floating-point numbers, found dtype {array.dtype}")
+    return array

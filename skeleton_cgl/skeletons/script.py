@@ -101,7 +101,7 @@ def minimum_jerk(part: np.ndarray) -> np.ndarray:
 
 
 def _moments(frames: int, random: np.random.Generator) -> np.ndarray:
-    """Return (T,) rising: the moment of the script in every frame; recordings are trimmed loosely and time flows unevenly."""
+    """Return (T,) rising: the moment of every frame; recordings are trimmed loosely, and time flows unevenly."""
     begin, end = random.uniform(-0.1, 0.1), random.uniform(0.9, 1.1)
     part = np.linspace(0, 1, frames)
     warped = part + random.uniform(-0.5, 0.5) * np.sin(2 * np.pi * part) / (2 * np.pi)
@@ -153,7 +153,7 @@ def _walk(script: Script, walked: np.ndarray, body: Body, random: np.random.Gene
     steps = script.steps
     stance = body.leg * _STANCE * random.uniform(0.8, 1.4)
     right_first = random.random() < 0.5
-    heading_at_first = np.deg2rad(random.normal(0, 10))
+    heading_at_first = np.deg2rad(random.normal(0, 25))
     progress = (steps + 1) * walked if steps else np.zeros_like(walked)
 
     prints = np.linspace(0, max(steps, 1), 64)

@@ -6,6 +6,7 @@ knows the few names that arrays need and refuses every other one.
 
 import codecs
 import pickle
+import struct
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,9 @@ from typing import IO, Any
 import numpy as np
 
 from skeleton_cgl.errors import InputError
+
+_LONG_TEXT = 4096
+_BROKEN = (pickle.UnpicklingError, EOFError, ValueError, TypeError, LookupError, AttributeError, struct.error)
 
 
 def load_pickle(path: str | Path) -> Any:
@@ -29,18 +33,10 @@ def load_pickle(path: str | Path) -> Any:
 def load_plain(file: IO[bytes], where: str) -> Any:
     """Return the next pickled object of `file`, restricted as in `load_pickle`; errors begin with `where`."""
     try:
-        return _PlainUnpickler(file, encoding="latin1").load()
+        return _PlainUnpickler(file).load()
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
-    except (
-        pickle.UnpicklingError,
-        EOFError,
-        ValueError,
-        TypeError,
-        KeyError,
-        IndexError,
-        AttributeError,
-    ) as error:
+    except _BROKEN as error:
         raise InputError(f"{where}: not a readable pickle: {error}") from error
 
 
@@ -74,7 +70,25 @@ _ALLOWED: dict[tuple[str, str], Callable] = {
 }
 
 
-class _PlainUnpickler(pickle.Unpickler):
+class _Memo(dict):
+    """The memo of an unpickler, which would keep the bytes of every array as text until the end, without that text.
+
+    Old protocols write bytes as text, and a pickler never refers to such a text again.
+    """
+
+    def __setitem__(self, key: int, value: Any) -> None:
+        content = value[0] if isinstance(value, tuple) and value else value
+        if not isinstance(content, str) or len(content) < _LONG_TEXT:
+            super().__setitem__(key, value)
+
+
+class _PlainUnpickler(pickle._Unpickler):
+    """The unpickler in Python, because that in C has no way to keep its memo small."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        super().__init__(file, encoding="latin1")
+        self.memo = _Memo()
+
     def find_class(self, module: str, name: str) -> Any:
         try:
             return _ALLOWED[module, name]

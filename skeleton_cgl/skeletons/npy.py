@@ -1,0 +1,100 @@
+"""Reading the arrays of `.npy` and `.npz` files a row at a time, without holding or trusting them."""
+
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from skeleton_cgl.errors import InputError
+from skeleton_cgl.skeletons.unpickle import load_plain
+
+# RuntimeError is how zipfile says that a member is encrypted or compressed in a way it does not know.
+UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError)
+
+
+def field_names(path: Path) -> list[str]:
+    """Return the names of the arrays in an `.npz`; refuse what is none."""
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return [name.removesuffix(".npy") for name in archive.namelist()]
+    except UNREADABLE as error:
+        raise InputError(f"{path}: expected an .npz file as numpy.savez writes it: {error}") from error
+
+
+class StoredArray:
+    """The array in an `.npy` file, or in a field of an `.npz`; its head is read at once, its content on request.
+
+    Refused: what is no array, a size that does not fit its shape.
+    """
+
+    def __init__(self, path: Path, field: str | None = None) -> None:
+        self._path, self._field = path, field
+        self.where = f"{path}: array {field!r}" if field else str(path)
+        with self._open() as (stream, size):
+            self.shape, self.fortran_order, self.dtype = self._read_header(stream)
+            self._start = stream.tell()
+        self._row_bytes = int(np.prod(self.shape[1:])) * self.dtype.itemsize
+        expected = self._start + (self.shape or (1,))[0] * self._row_bytes
+        if not self.dtype.hasobject and size != expected:
+            raise InputError(f"{self.where}: shape {self.shape} needs {expected} bytes, found {size}: damaged?")
+
+    def _read_header(self, stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
+        try:
+            version = np.lib.format.read_magic(stream)
+            if version == (1, 0):
+                return np.lib.format.read_array_header_1_0(stream)
+            if version == (2, 0):
+                return np.lib.format.read_array_header_2_0(stream)
+        except ValueError as error:
+            raise InputError(f"{self.where}: not an array of NumPy: {error}") from error
+        raise InputError(f"{self.where}: expected version 1.0 or 2.0 of the npy format, found {version}")
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def rows(self, chosen: Sequence[int]) -> Iterator[np.ndarray]:
+        """Yield the chosen rows, which must ascend: a compressed file is read forwards only. Refused: Fortran order."""
+        if self.fortran_order:
+            raise InputError(f"{self.where}: in Fortran order, expected C order (numpy.ascontiguousarray)")
+        with self._open() as (stream, _):
+            for row in chosen:
+                stream.seek(self._start + row * self._row_bytes)
+                content = stream.read(self._row_bytes)
+                if len(content) < self._row_bytes:
+                    raise InputError(f"{self.where}: ends within row {row}")
+                yield np.frombuffer(content, dtype=self.dtype).reshape(self.shape[1:])
+
+    def whole(self) -> np.ndarray:
+        """Return all of it; objects in it may be arrays and plain containers, and are refused otherwise."""
+        with self._open() as (stream, _):
+            if self.dtype.hasobject:
+                stream.seek(self._start)
+                array = load_plain(stream, self.where)
+                if not isinstance(array, np.ndarray):
+                    raise InputError(f"{self.where}: not an array")
+                return array
+            return np.lib.format.read_array(stream, allow_pickle=False)
+
+    @contextmanager
+    def _open(self) -> Iterator[tuple[IO[bytes], int]]:
+        """Give the stream of the array and its size; refuse what cannot be read."""
+        try:
+            if self._field is None:
+                with self._path.open("rb") as stream:
+                    yield stream, self._path.stat().st_size
+                return
+            member = f"{self._field}.npy"
+            with zipfile.ZipFile(self._path) as archive:
+                if member not in archive.namelist():
+                    known = ", ".join(sorted(name.removesuffix(".npy") for name in archive.namelist()))
+                    raise InputError(f"{self.where} is missing; found {known or 'none'}")
+                with archive.open(member) as stream:
+                    yield stream, archive.getinfo(member).file_size
+        except UNREADABLE as error:
+            raise InputError(f"{self.where}: cannot be read: {error}") from error
