@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from skeleton_cgl.skeletons.body import Body
-from skeleton_cgl.skeletons.script import Script, Value, key
+from skeleton_cgl.skeletons.script import AT_REST, Script, Value, key
 
 Hand = tuple[float, float, float]
 
-_HANGING: Hand = (0.12, -0.96, 0.06)
+_HANGING: Hand = AT_REST["main"]
 _ON_THIGH: Hand = (0.0, -0.62, 0.42)
-_UPRIGHT: dict[str, Value] = {"lean": 3.0, "twist": 0.0, "nod": 5.0, "drop": 0.01}
+_UPRIGHT = {name: AT_REST[name] for name in ("lean", "twist", "nod", "drop")}
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,11 @@ def _pick_up(who: Performer, random: np.random.Generator, idle_joins: float, fra
 
 
 def pick_up_with_one_hand(who: Performer, random: np.random.Generator) -> Script:
-    return _pick_up(who, random, idle_joins=random.uniform(0, 0.35), frames=29)
+    return _pick_up(who, random, idle_joins=random.uniform(0, 0.35), frames=31)
 
 
 def pick_up_with_two_hands(who: Performer, random: np.random.Generator) -> Script:
-    return _pick_up(who, random, idle_joins=random.uniform(0.8, 1), frames=33)
+    return _pick_up(who, random, idle_joins=random.uniform(0.8, 1), frames=35)
 
 
 def drop_trash(who: Performer, random: np.random.Generator) -> Script:
@@ -88,7 +88,7 @@ def drop_trash(who: Performer, random: np.random.Generator) -> Script:
     out = random.normal(0.45, 0.06)
     back = out + random.uniform(0.1, 0.2)
     return Script(
-        28,
+        30,
         (
             key(-0.4, walked=0),
             key(0.0, main=held, idle=_near(_HANGING, random), **_UPRIGHT),
@@ -108,7 +108,7 @@ def walk_around(who: Performer, random: np.random.Generator) -> Script:
     arms = _between(_HANGING, (0.05, -0.75, 0.3), random.uniform(0, 0.5))
     stroll = {"main": _near(arms, random, 0.05), "idle": _near(arms, random, 0.05), "lean": random.normal(5, 3)}
     return Script(
-        34,
+        36,
         (
             key(random.uniform(-0.4, 0), walked=0, swing=who.swing * random.uniform(0.4, 1.2), **stroll),
             key(random.uniform(1, 1.4), walked=1),
@@ -124,7 +124,7 @@ def carry(who: Performer, random: np.random.Generator) -> Script:
     load: Hand = _between(_HANGING, (-0.1, -0.45, 0.55), random.uniform(0.35, 1))
     held = {"main": _near(load, random), "idle": _near(load, random), "lean": random.normal(2, 4)}
     return Script(
-        31,
+        33,
         (
             key(random.uniform(-0.4, 0), walked=0, swing=who.swing * random.uniform(0, 0.4), **held),
             key(random.uniform(1, 1.4), walked=1),
@@ -147,8 +147,8 @@ def _seated(random: np.random.Generator) -> dict[str, Value]:
 
 
 def _half_up(seated: dict[str, Value], random: np.random.Generator) -> dict[str, Value]:
-    """Return how far the hips leave the seat to find their place on it: mostly hardly, sometimes more than half."""
-    part = 1 - 0.75 * random.beta(1, 1.2)
+    """Return where the hips are in finding their place on the seat: mostly near it, at times more than half up."""
+    part = 1 - 0.7 * random.beta(1, 1.2)
     right, forward = seated["shift"]
     return {"drop": part * seated["drop"], "shift": (part * right, part * forward)}
 
@@ -158,9 +158,11 @@ def sit_down(who: Performer, random: np.random.Generator) -> Script:
     low = random.uniform(0.25, 0.75)
     seated = _seated(random)
     return Script(
-        26,
+        28,
         (
-            key(low - random.uniform(0.3, 0.8), main=_near(_HANGING, random), idle=_near(_HANGING, random)),
+            key(
+                max(low - random.uniform(0.3, 0.65), -0.15), main=_near(_HANGING, random), idle=_near(_HANGING, random)
+            ),
             key(low - 0.15, lean=who.vigour * random.uniform(15, 45)),
             key(low, **seated),
             key(1.1, **_half_up(seated, random)),
@@ -173,13 +175,13 @@ def stand_up(who: Performer, random: np.random.Generator) -> Script:
     low = random.uniform(0.2, 0.7)
     seated = _seated(random)
     return Script(
-        24,
+        26,
         (
             key(-0.1, **{**seated, **_half_up(seated, random)}),
             key(low, **seated),
             key(low + 0.15, lean=who.vigour * random.uniform(15, 45)),
             key(
-                low + random.uniform(0.3, 0.8),
+                min(low + random.uniform(0.3, 0.65), 1.15),
                 drop=0.02,
                 shift=(0, 0),
                 lean=4,
@@ -242,7 +244,7 @@ def throw(who: Performer, random: np.random.Generator) -> Script:
     release = back + random.uniform(0.12, 0.2)
     turn = random.uniform(10, 40)
     return Script(
-        27,
+        29,
         (
             key(-0.1, main=_near((0.05, -0.6, 0.4), random), idle=_near(_HANGING, random), walked=0),
             key(

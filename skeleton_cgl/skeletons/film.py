@@ -124,8 +124,8 @@ def side_by_side(strip: Strip) -> np.ndarray:
 
 def on_screen(strip: Strip) -> np.ndarray:
     """Return (A, F, V, 2) in inches: the figures where they are, at the scale at which all of them fit the screen."""
-    low, high = (extreme.reshape(-1, 2) for extreme in _extent(strip))
-    low, high = low.min(axis=0), high.max(axis=0)
+    lowest, highest = _extent(strip)
+    low, high = lowest.min(axis=0), highest.max(axis=0)
     scale = _scale(*(high - low), _SCREEN_WIDTH - 2 * _MARGIN, _SCREEN_HEIGHT - _HEAD_HEIGHT - _GROUND)
     origin = np.array([(low[0] + high[0]) / 2, low[1]])
     return (strip.points - origin) * scale + np.array([_SCREEN_WIDTH / 2, _GROUND])

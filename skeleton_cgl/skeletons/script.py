@@ -12,7 +12,7 @@ from skeleton_cgl.skeletons.body import Body, Motion, along, pose
 
 Value = float | tuple[float, ...]
 
-_AT_REST: dict[str, Value] = {
+AT_REST: dict[str, Value] = {
     "main": (0.12, -0.96, 0.06),
     "idle": (0.12, -0.96, 0.06),
     "lean": 3.0,
@@ -24,6 +24,8 @@ _AT_REST: dict[str, Value] = {
     "swing": 0.0,
     "walked": 0.0,
 }
+"""Standing at ease: every channel and its value where a script says nothing."""
+
 _FIDGET = {"main": 0.03, "idle": 0.03, "lean": 2.0, "tilt": 1.5, "twist": 4.0, "nod": 5.0, "shift": 0.01}
 _STANCE = 0.24
 _LIFT = 0.1
@@ -46,9 +48,9 @@ class Key:
 
 def key(moment: float, **values: Value) -> Key:
     """Return the key with these values; refuse a channel that does not exist."""
-    unknown = values.keys() - _AT_REST.keys()
+    unknown = values.keys() - AT_REST.keys()
     if unknown:
-        raise ValueError(f"no channel {sorted(unknown)[0]!r}; the channels are {', '.join(_AT_REST)}")
+        raise ValueError(f"no channel {sorted(unknown)[0]!r}; the channels are {', '.join(AT_REST)}")
     return Key(moment, values)
 
 
@@ -73,7 +75,7 @@ def perform(script: Script, frames: int, body: Body, random: np.random.Generator
     goes first, the direction faced, how the body sways.
     """
     moments = _moments(frames, random)
-    channels = {name: _interpolate(script, name, moments) for name in _AT_REST}
+    channels = {name: _interpolate(script, name, moments) for name in AT_REST}
     for name, size in _FIDGET.items():
         channels[name] = channels[name] + size * _waves(channels[name].shape, random)
     walk = _walk(script, channels["walked"], body, random)
@@ -113,7 +115,7 @@ def _interpolate(script: Script, name: str, moments: np.ndarray) -> np.ndarray:
     marks = [(entry.moment, entry.values[name]) for entry in script.keys if name in entry.values]
     first = script.keys[0].moment
     if not marks or marks[0][0] > first:
-        marks.insert(0, (first, _AT_REST[name]))
+        marks.insert(0, (first, AT_REST[name]))
     times = np.array([moment for moment, _ in marks])
     values = np.array([value for _, value in marks], dtype=float)
     before = np.clip(np.searchsorted(times, moments, side="right") - 1, 0, max(len(times) - 2, 0))
