@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 from tqdm import tqdm
 
+from skeleton_cgl.cli_studies import studies
 from skeleton_cgl.errors import InputError
 
 app = typer.Typer(
@@ -20,6 +21,7 @@ app = typer.Typer(
 )
 prepare = typer.Typer(no_args_is_help=True)
 app.add_typer(prepare, name="prepare", help="Turn skeleton recordings into one archive, ready to learn from.")
+app.add_typer(studies)
 
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="The archive to write.", show_default=False)]

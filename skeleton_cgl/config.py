@@ -32,6 +32,11 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 def read_yaml(path: str | Path, model: type[Model]) -> Model:
     """Return the `model` described by the YAML file at `path`; refuse what does not fit, naming file and field."""
+    return check(read_fields(path), model, where=str(path))
+
+
+def read_fields(path: str | Path) -> dict[str, Any]:
+    """Return the fields of a YAML file, not yet checked; refuse what is no YAML, and a key given twice."""
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
@@ -43,7 +48,31 @@ def read_yaml(path: str | Path, model: type[Model]) -> Model:
         raise InputError(f"{path}: not valid YAML: {error}") from error
     if not isinstance(content, dict):
         raise InputError(f"{path}: expected fields (`name: value`), found {type(content).__name__}")
-    return check(content, model, where=str(path))
+    return content
+
+
+def set_field(fields: dict[str, Any], assignment: str) -> None:
+    """Change nested fields by an assignment such as `training.epochs=20`; the value is read as YAML.
+
+    A name given as text, such as `backbone: gcn`, becomes `{name: gcn}` when a field of it is set. Refused: what is no
+    assignment, and a path through something that has no fields.
+    """
+    path, equals, text = assignment.partition("=")
+    if not equals or not path:
+        raise InputError(f"--set {assignment}: expected FIELD=VALUE, such as training.epochs=20")
+    *parents, last = path.split(".")
+    place: Any = fields
+    for part in parents:
+        inner = place[int(part)] if isinstance(place, list) else place.setdefault(part, {})
+        if isinstance(inner, str):
+            inner = place[part] = {"name": inner}
+        if not isinstance(inner, dict | list):
+            raise InputError(f"--set {assignment}: {part!r} is {inner!r} and has no fields")
+        place = inner
+    try:
+        place[int(last) if isinstance(place, list) else last] = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, IndexError) as error:
+        raise InputError(f"--set {assignment}: {error}") from error
 
 
 def check(content: dict[str, Any], model: type[Model], where: str) -> Model:

@@ -1,0 +1,47 @@
+"""From records to findings: performance, order disparity, what explains it, tables. Pure computation."""
+
+from skeleton_cgl.analysis.disparity import (
+    LEVELS,
+    bootstrap_interval,
+    disparity,
+    expected_opd,
+    final_accuracies,
+    order_disparity,
+)
+from skeleton_cgl.analysis.performance import (
+    accuracies,
+    accuracy_matrix,
+    average_accuracy,
+    average_forgetting,
+    class_accuracies,
+    forgetting_bound,
+    runs,
+    task_accuracies,
+)
+from skeleton_cgl.analysis.published import published_disparity
+from skeleton_cgl.analysis.tables import FORMATS, METHODS, disparity_table
+from skeleton_cgl.analysis.variance import explained_share, mean_variance_explained, variance_explained
+
+__all__ = [
+    "FORMATS",
+    "LEVELS",
+    "METHODS",
+    "accuracies",
+    "accuracy_matrix",
+    "average_accuracy",
+    "average_forgetting",
+    "bootstrap_interval",
+    "class_accuracies",
+    "disparity",
+    "disparity_table",
+    "expected_opd",
+    "explained_share",
+    "final_accuracies",
+    "forgetting_bound",
+    "mean_variance_explained",
+    "order_disparity",
+    "published_disparity",
+    "runs",
+    "task_accuracies",
+    "variance_explained",
+]

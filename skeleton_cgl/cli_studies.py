@@ -1,0 +1,156 @@
+"""The commands about studies: run, status, table, export, import, ls."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from skeleton_cgl.errors import InputError
+
+studies = typer.Typer()
+
+StoreFile = Annotated[Path, typer.Argument(help="The store, as `run` made it.", show_default=False)]
+WhichStudy = Annotated[
+    str | None, typer.Option("--study", help="Name or number of a study.", show_default="the latest")
+]
+
+
+@studies.command()
+def run(
+    study: Annotated[Path, typer.Argument(help="A study file; see experiments/.", show_default=False)],
+    store: Annotated[
+        Path | None, typer.Option("--store", help="Where records are kept.", show_default="results/NAME.db")
+    ] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Change a field: training.epochs=20. May be given again.", show_default=False),
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Processes of one thread each.", min=1)] = 1,
+    cluster: Annotated[
+        str | None, typer.Option(help="Address of a running Dask scheduler, instead.", show_default=False)
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and about how long it takes.")] = False,
+    no_tree: Annotated[bool, typer.Option("--no-tree", help="Run every order alone, sharing nothing.")] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Run again what failed before.")] = False,
+) -> None:
+    """Run what the store lacks of a study; stop with Ctrl-C and go on with the same command.
+
+    Example: skeleton-cgl run experiments/quickstart.yaml --workers 2
+    Example: skeleton-cgl run experiments/ucla_task_order.yaml --set backbone=models/ctrgcn.py --set orders.tasks=30
+    """
+    from skeleton_cgl.engine.run import forecast, run_study
+
+    asked = read_study(study, changes or [])
+    store = store or Path("results") / f"{asked.name}.db"
+    if dry_run:
+        typer.echo(str(forecast(asked, store)))
+        return
+    results = run_study(asked, store, workers=workers, cluster=cluster, tree=not no_tree, retry=retry)
+    summary = results.summary
+    typer.echo(f"{store}: {summary.learned} stages learned; {results.finished_runs} of {results.planned_runs} runs")
+    if summary.failures:
+        typer.echo(f"{len(summary.failures)} stages failed, {summary.skipped} below them were skipped:", err=True)
+        for stage, reason in summary.failures.items():
+            typer.echo(f"  {stage}: {reason}", err=True)
+        typer.echo("run the same command with --retry to try them again", err=True)
+    if summary.interrupted:
+        typer.echo("stopped; the same command goes on from here", err=True)
+    if summary.failures or summary.interrupted:
+        sys.exit(1)
+
+
+def read_study(path: Path, changes: list[str]) -> Any:
+    """Return the study in a file with some of its fields changed; its name is the file's unless it has one."""
+    from skeleton_cgl.config import check, read_fields, set_field
+    from skeleton_cgl.engine.study import Study
+
+    fields = {"name": path.stem, **read_fields(path)}
+    for change in changes:
+        set_field(fields, change)
+    return check(fields, Study, where=str(path))
+
+
+@studies.command()
+def status(store: StoreFile, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """Tell which studies a store has, what is done and left, how long that takes, and what failed.
+
+    Example: skeleton-cgl status results/quickstart.db
+    """
+    from skeleton_cgl.engine.status import describe_status, status_of
+
+    found = status_of(store)
+    typer.echo(json.dumps(found, indent=2) if as_json else describe_status(found))
+
+
+@studies.command()
+def table(
+    store: StoreFile,
+    study: WhichStudy = None,
+    level: Annotated[Literal["task", "class"], typer.Option(help="Disparity of tasks or of classes.")] = "task",
+    form: Annotated[Literal["text", "csv", "latex", "json"], typer.Option("--format", help="Form.")] = "text",
+    published: Annotated[
+        Literal["ucla", "ntu"] | None,
+        typer.Option(help="Put the published values of this data set beside.", show_default=False),
+    ] = None,
+) -> None:
+    """Print the order sensitivity of every method: AOPD and MOPD in percent, lowest and highest marked.
+
+    Example: skeleton-cgl table results/ucla_task_order.db --published ucla
+    """
+    from skeleton_cgl.analysis.tables import disparity_table
+    from skeleton_cgl.engine.results import Results
+
+    results = Results(store, study)
+    if results.records.empty:
+        raise InputError(f"{store}: no run of study {results.study['name']!r} is finished")
+    typer.echo(disparity_table(results.disparity(level), form, published=published, level=level), nl=False)
+
+
+@studies.command("export")
+def export_store(
+    store: StoreFile,
+    out: Annotated[Path, typer.Option("--out", "-o", help="NAME.csv.gz", show_default=False)],
+) -> None:
+    """Write all records of a store as one compressed CSV file.
+
+    Example: skeleton-cgl export results/ucla.db --out ucla.csv.gz
+    """
+    from skeleton_cgl.engine.exchange import export
+    from skeleton_cgl.engine.store import Store
+
+    with Store(store, must_exist=True) as opened:
+        typer.echo(f"{out}: {export(opened, out)} stages")
+
+
+@studies.command("import")
+def import_store(
+    source: Annotated[Path, typer.Argument(help="An export, NAME.csv.gz.", show_default=False)],
+    store: Annotated[Path, typer.Option("--store", help="The store to read it into.", show_default=False)],
+) -> None:
+    """Read an export into a store, new or not.
+
+    Example: skeleton-cgl import ucla.csv.gz --store x.db
+    """
+    from skeleton_cgl.engine.exchange import import_export
+    from skeleton_cgl.engine.store import Store
+
+    with Store(store) as opened:
+        typer.echo(f"{store}: {import_export(source, opened)} stages")
+
+
+@studies.command()
+def ls(
+    kind: Annotated[Literal["methods", "backbones", "datasets", "scenarios"], typer.Argument(show_default=False)],
+) -> None:
+    """List what can be named in a study file, with a word on each.
+
+    Example: skeleton-cgl ls methods
+    """
+    from skeleton_cgl.catalogue import catalogue
+
+    entries = catalogue()[kind]
+    width = max(len(name) for name in entries)
+    for name, meaning in entries.items():
+        typer.echo(f"{name:<{width}}  {meaning}")

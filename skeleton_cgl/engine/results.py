@@ -1,0 +1,74 @@
+"""The results of a study: its records as tidy frames."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from skeleton_cgl.config import did_you_mean
+from skeleton_cgl.engine.orders import parse
+from skeleton_cgl.engine.store import Store
+from skeleton_cgl.errors import InputError
+
+if TYPE_CHECKING:
+    from skeleton_cgl.engine.schedule import Summary
+
+COLUMNS = ("backbone", "method", "repeat", "noise", "kind", "order", "step", "test", "validation")
+
+
+class Results:
+    """What a store holds of one study; runs that are not finished are left out."""
+
+    def __init__(self, store: str | Path, study: str | int | None = None) -> None:
+        with Store(store, must_exist=True) as opened:
+            self.study = _choose(opened, study)
+            runs = opened.runs(self.study["id"])
+            confusions = opened.confusions()
+        self.path = Path(store)
+        self.units: tuple[str, ...] = tuple(self.study["units"])
+        self.summary: Summary | None = None
+        self.planned_runs = len(runs)
+        complete = [run for run in runs if all(key in confusions for key in run["keys"])]
+        self.finished_runs = len(complete)
+        self.records = pd.DataFrame(list(_rows(complete, confusions)), columns=list(COLUMNS))
+
+    def accuracy(self) -> pd.DataFrame:
+        """Return one row per run, step and class: what was run, order, step, class, accuracy."""
+        from skeleton_cgl.analysis.performance import accuracies
+
+        return accuracies(self.records)
+
+    def runs(self) -> pd.DataFrame:
+        """Return one row per run: AA, AF and the bound of Theorem 1."""
+        from skeleton_cgl.analysis.performance import runs
+
+        return runs(self.records)
+
+    def disparity(self, level: str = "task") -> pd.DataFrame:
+        """Return one row per backbone and method: AOPD, MOPD, their spread over repeats, the noise floor."""
+        from skeleton_cgl.analysis.disparity import disparity
+
+        return disparity(self.records, level=level)
+
+
+def _choose(store: Store, study: str | int | None) -> dict[str, Any]:
+    """Return the study of that name or number; by default the latest."""
+    studies = store.studies()
+    if not studies:
+        raise InputError(f"{store.path}: no study in it")
+    if study is None:
+        return studies[-1]
+    found = [each for each in studies if study in (each["name"], each["id"], str(each["id"]))]
+    if not found:
+        names = [each["name"] for each in studies]
+        raise InputError(f"{store.path}: no study {study!r}{did_you_mean(str(study), names)}")
+    return found[-1]
+
+
+def _rows(runs: list[dict[str, Any]], confusions: dict) -> Any:
+    for run in runs:
+        order = parse(run["orders"])
+        for step, key in enumerate(run["keys"], start=1):
+            test, validation = confusions[key]
+            head = (run["backbone"], run["method"], run["repeat"], run["noise"], run["kind"])
+            yield (*head, order, step, test, validation)

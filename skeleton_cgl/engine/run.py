@@ -1,0 +1,197 @@
+"""Running a study: scenarios, plan, store, workers and driver brought together, with a bar and a way to stop."""
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from tqdm import tqdm
+
+from skeleton_cgl.engine.results import Results
+from skeleton_cgl.engine.schedule import Driver, Summary
+from skeleton_cgl.engine.stage import Branch, Stage, learn_branch
+from skeleton_cgl.engine.store import Store
+from skeleton_cgl.engine.study import Plan, Study, make_plan
+from skeleton_cgl.engine.workers import DaskWorkers, InProcess
+from skeleton_cgl.scenarios.scenario import Scenario
+
+
+def run_study(
+    study: Study,
+    store: str | Path,
+    workers: int = 1,
+    cluster: str | None = None,
+    tree: bool = True,
+    retry: bool = False,
+    progress: bool = True,
+) -> Results:
+    """Run what `store` lacks of a study; return its results, with a summary of what was run.
+
+    workers: one runs in this process, more as a local Dask cluster; cluster: the address of a scheduler instead.
+    tree: False runs every order alone, from its first task on. retry: run what failed before again. The first Ctrl-C
+    finishes what is in flight and saves it, the second stops at once.
+    """
+    scenarios = [study.make_scenario(repeat) for repeat in range(study.repeats)]
+    plan = make_plan(study, scenarios)
+    with Store(store) as opened:
+        number = opened.add_study(plan, scenarios[0].units)
+        if retry:
+            opened.forget_failures(plan.stages)
+        if tree:
+            summary = _run_tree(study, scenarios, plan, opened, workers, cluster, progress)
+        else:
+            summary = _run_alone(study, scenarios, plan, opened, progress)
+    results = Results(store, number)
+    results.summary = summary
+    return results
+
+
+def _run_tree(
+    study: Study,
+    scenarios: list[Scenario],
+    plan: Plan,
+    store: Store,
+    workers: int,
+    cluster: str | None,
+    progress: bool,
+) -> Summary:
+    with _stopping() as stop:
+        waiting = Driver(plan, store, InProcess(study, scenarios)).to_learn
+        if not waiting:
+            return Driver(plan, store, InProcess(study, scenarios)).run()
+        alone = workers == 1 and cluster is None
+        hands = InProcess(study, scenarios) if alone else DaskWorkers(study, scenarios, workers, cluster)
+        with hands, _bar(waiting, study.name, progress) as finished:
+            return Driver(plan, store, hands, stop, finished).run()
+
+
+def _run_alone(study: Study, scenarios: list[Scenario], plan: Plan, store: Store, progress: bool) -> Summary:
+    """Learn every order from its first task on, in this process; what the store has must come out the same."""
+    summary = Summary()
+    done = store.done()
+    runs = [run for run in plan.runs if any(key not in done for key in run)]
+    with _stopping() as stop, _bar(sum(map(len, runs)), study.name, progress) as finished:
+        for run in runs:
+            if stop():
+                summary.interrupted = True
+                break
+            stages = tuple(plan.stages[key] for key in run)
+            outcomes = learn_branch(study, scenarios[stages[0].repeat], Branch(stages, None))
+            for stage, outcome in zip(stages, outcomes, strict=False):
+                if outcome.failure is None:
+                    store.add([(stage, outcome.record)])
+                    summary.learned += 1
+                else:
+                    store.add_failure(stage, outcome.failure)
+                    summary.failures[str(stage)] = outcome.failure
+                finished(stage)
+    return summary
+
+
+@contextmanager
+def _bar(total: int, name: str, shown: bool) -> Iterator[Callable[[Stage], None]]:
+    """Give a function to be told of every stage, which moves a bar with the time left, method and depth."""
+    with tqdm(total=total, desc=name, unit=" stages", disable=not shown, mininterval=0.5, smoothing=0.05) as bar:
+
+        def finished(stage: Stage) -> None:
+            bar.set_postfix_str(f"{stage.method.title}, step {len(stage.prefix)}", refresh=False)
+            bar.update()
+
+        yield finished
+
+
+@contextmanager
+def _stopping() -> Iterator[Callable[[], bool]]:
+    """Give a function that says whether Ctrl-C was pressed once; the second time it interrupts as usual."""
+    pressed = False
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    usual = signal.getsignal(signal.SIGINT)
+
+    def press(_number: int, _frame: FrameType | None) -> None:
+        nonlocal pressed
+        pressed = True
+        signal.signal(signal.SIGINT, usual)
+        print("\nfinishing what is in flight; press Ctrl-C again to stop at once", file=sys.stderr, flush=True)
+
+    signal.signal(signal.SIGINT, press)
+    try:
+        yield lambda: pressed
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What running a study would mean."""
+
+    orders: int
+    runs: int
+    stages: int
+    alone: int
+    done: int
+    seconds: float | None
+
+    def __str__(self) -> str:
+        shared = 1 - self.stages / self.alone if self.alone else 0
+        lines = [
+            f"{self.orders} orders, {self.runs} runs",
+            f"{self.stages} stages instead of {self.alone} ({shared:.0%} shared)",
+            f"{self.done} done, {self.stages - self.done} left",
+        ]
+        if self.seconds is not None:
+            lines.append(f"about {_duration(self.seconds)} on one worker, by the time of a first stage of each method")
+        return "\n".join(lines)
+
+
+def forecast(study: Study, store: str | Path | None = None, timed: bool = True) -> Forecast:
+    """Return what a study would run and about how long it takes, by timing one stage of every method."""
+    scenarios = [study.make_scenario(repeat) for repeat in range(study.repeats)]
+    plan = make_plan(study, scenarios)
+    done: set[str] = set()
+    if store is not None and Path(store).is_file():
+        with Store(store) as opened:
+            done = opened.done() & plan.stages.keys()
+    return Forecast(
+        orders=len(plan.orders),
+        runs=len(plan.runs),
+        stages=len(plan.stages),
+        alone=plan.alone,
+        done=len(done),
+        seconds=_expected_seconds(study, scenarios[0], plan, done) if timed else None,
+    )
+
+
+def _expected_seconds(study: Study, scenario: Scenario, plan: Plan, done: set[str]) -> float:
+    """Return the seconds of all stages left, by the seconds of the first two of every method."""
+    total = 0.0
+    left: dict[tuple[str, str], int] = {}
+    first: dict[tuple[str, str], list[Stage]] = {}
+    for key, stage in plan.stages.items():
+        kind = (stage.backbone.title, stage.method.title)
+        left[kind] = left.get(kind, 0) + (key not in done)
+        if kind not in first:
+            run = next(run for run in plan.runs if run[0] == key)
+            first[kind] = [plan.stages[entry] for entry in run[:2]]
+    for kind, number in left.items():
+        if number:
+            outcomes = learn_branch(study, scenario, Branch(tuple(first[kind]), None))
+            seconds = [outcome.record.seconds for outcome in outcomes if outcome.record]
+            total += number * (seconds[-1] if seconds else 0)
+    return total
+
+
+def _duration(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {seconds:02} s" if minutes else f"{seconds} s"
+
+
+def describe_failures(summary: Summary) -> str:
+    """Return what failed, a line each."""
+    return "\n".join(f"  {stage}: {reason}" for stage, reason in summary.failures.items())

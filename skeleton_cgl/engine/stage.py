@@ -1,0 +1,94 @@
+"""Learning stages: what a worker does. All it needs comes in, all it found goes out; it writes nothing."""
+
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+
+import numpy as np
+
+from skeleton_cgl.engine.study import Stage, Study
+from skeleton_cgl.errors import InputError
+from skeleton_cgl.methods.learner import LearningFailed
+from skeleton_cgl.methods.state import from_bytes, to_bytes
+from skeleton_cgl.process import settle
+from skeleton_cgl.scenarios.scenario import Scenario
+from skeleton_cgl.seeds import seed_of
+
+_PACKAGES = ("skeleton_cgl", "torch", "numpy")
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a stage leaves: confusion counts (K, K) of test and validation, how long it took, where and with what."""
+
+    key: str
+    test: np.ndarray
+    validation: np.ndarray
+    seconds: float
+    host: str
+    versions: dict[str, str]
+    seed: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A stage's record and the state it left, or why it failed."""
+
+    key: str
+    record: Record | None = None
+    state: bytes | None = None
+    failure: str | None = None
+
+
+@dataclass(frozen=True)
+class Branch:
+    """Stages that follow one another, and the state their first one starts from; None where it starts anew."""
+
+    stages: tuple[Stage, ...]
+    state: bytes | None
+
+
+def learn_branch(
+    study: Study, scenario: Scenario, branch: Branch, progress: Callable[[int, float], None] | None = None
+) -> list[Outcome]:
+    """Learn the stages of a branch one after the other; a failed stage ends it."""
+    settle()
+    learner = study.make_learner(scenario, branch.stages[0])
+    if branch.state is not None:
+        learner.restore(from_bytes(branch.state))
+    queries = scenario.queries()
+    outcomes = []
+    for stage in branch.stages:
+        started = time.perf_counter()
+        seed = seed_of("stage", study.learner_seed(stage), *stage.prefix)
+        try:
+            learner.learn(scenario.experience(stage.prefix[-1]), seed, progress)
+            score = scenario.score(learner.answer(queries, len(scenario.units)), learner.tasks)
+        except (LearningFailed, MemoryError, RuntimeError, InputError) as error:
+            # Torch reports running out of memory as a RuntimeError.
+            outcomes.append(Outcome(stage.key, failure=f"{type(error).__name__}: {error}"))
+            break
+        record = Record(
+            key=stage.key,
+            test=score.test,
+            validation=score.validation,
+            seconds=time.perf_counter() - started,
+            host=socket.gethostname(),
+            versions=_versions(),
+            seed=seed,
+        )
+        outcomes.append(Outcome(stage.key, record, to_bytes(learner.state())))
+    return outcomes
+
+
+@cache
+def _versions() -> dict[str, str]:
+    return {package: version(package) for package in _PACKAGES}
+
+
+def same_content(one: Record, other: Record) -> bool:
+    """Return whether two records say the same of the same stage, whenever and wherever they were made."""
+    return np.array_equal(one.test, other.test) and np.array_equal(one.validation, other.validation)

@@ -1,0 +1,46 @@
+"""EWC, elastic weight consolidation (Kirkpatrick et al. 2017): stay near weights that mattered."""
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from torch import Tensor
+
+from skeleton_cgl.methods.importance import Anchor, sample_fisher, squared_gradient_of_loss
+from skeleton_cgl.methods.method import Method
+from skeleton_cgl.scenarios.scenario import Experience
+
+if TYPE_CHECKING:
+    from skeleton_cgl.methods.learner import Batch, Learner
+
+
+class EWC(Method):
+    """L + λ Σ_τ Σᵢ F_τ,i (θᵢ − θ*_τ,i)² over all past tasks τ.
+
+    importance: "batch" squares the gradient of the mean loss over the task (CGLB; the published strengths belong to
+    it), "sample" averages the squared gradients of single samples (Kirkpatrick et al.).
+    """
+
+    def __init__(self, strength: float = 1e6, importance: Literal["batch", "sample"] = "batch") -> None:
+        if strength < 0:
+            raise ValueError(f"strength {strength} is negative")
+        self.strength = strength
+        self.importance = {"batch": squared_gradient_of_loss, "sample": sample_fisher}[importance]
+        self.anchors: list[Anchor] = []
+
+    def loss(self, learner: "Learner", batch: "Batch") -> Tensor:
+        loss = learner.task_loss(batch)
+        if not self.strength or not self.anchors:
+            return loss
+        parameters = learner.parameter_vector()
+        return loss + self.strength * sum(anchor.penalty(parameters) for anchor in self.anchors)
+
+    def end_task(self, learner: "Learner", experience: Experience) -> None:
+        self.anchors.append(Anchor.at(learner, self.importance(learner, experience.training)))
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "parameters": [anchor.parameters for anchor in self.anchors],
+            "importance": [anchor.importance for anchor in self.anchors],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.anchors = [Anchor(*pair) for pair in zip(state["parameters"], state["importance"], strict=True)]

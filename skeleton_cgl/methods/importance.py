@@ -1,0 +1,68 @@
+"""Importances of parameters, and the quadratic penalty that keeps important ones where they were.
+
+All are vectors over the learner's trainable parameters, head last. They are computed as queries are answered: without
+dropout, BatchNorm with its running statistics, so that computing them changes nothing.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from torch.func import functional_call, grad, vmap
+from torch.nn.functional import cross_entropy
+
+from skeleton_cgl.scenarios.scenario import Samples
+
+if TYPE_CHECKING:
+    from skeleton_cgl.methods.learner import Learner
+
+_SAMPLES_AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """Parameters θ* as a task left them, and the importance of each."""
+
+    parameters: Tensor
+    importance: Tensor
+
+    @classmethod
+    def at(cls, learner: "Learner", importance: Tensor) -> "Anchor":
+        return cls(learner.parameter_vector().detach(), importance)
+
+    def penalty(self, parameters: Tensor) -> Tensor:
+        """Return Σᵢ Fᵢ (θᵢ − θ*ᵢ)²; parameters that came later (new classes) are free."""
+        return (self.importance * (parameters[: len(self.parameters)] - self.parameters).square()).sum()
+
+
+def squared_gradient_of_loss(learner: "Learner", samples: Samples) -> Tensor:
+    """Return the square of the gradient of the mean task loss over the samples (the `batch` importance of CGLB)."""
+    with learner.answering():
+        return learner.gradient_of(learner.task_loss(learner.batch(samples))).square()
+
+
+def sample_fisher(learner: "Learner", samples: Samples) -> Tensor:
+    """Return the mean over samples of the squared gradient of each one's loss (Kirkpatrick et al. 2017)."""
+    with learner.answering():
+        batch = learner.batch(samples)
+        parameters = {name: value for name, value in learner.model.named_parameters() if value.requires_grad}
+        allowed = torch.ones(len(batch), 1, dtype=torch.bool) if batch.allowed is None else batch.allowed
+
+        def loss_of_one(parameters: dict[str, Tensor], row: Any, column: Tensor, allowed: Tensor) -> Tensor:
+            outputs = functional_call(learner.model, parameters, (_each(row, lambda part: part[None]),))
+            return cross_entropy(torch.where(allowed, outputs, -torch.inf), column[None])
+
+        total = torch.zeros_like(learner.parameter_vector())
+        for rows in torch.arange(len(batch)).split(_SAMPLES_AT_ONCE):
+            inputs = _each(batch.inputs, lambda part, rows=rows: part[rows])
+            gradients = vmap(grad(loss_of_one), in_dims=(None, 0, 0, 0))(
+                parameters, inputs, batch.columns[rows], allowed[rows]
+            )
+            total += torch.cat([value.detach().square().sum(dim=0).flatten() for value in gradients.values()])
+        return total / len(batch)
+
+
+def _each(inputs: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    return tuple(change(part) for part in inputs) if isinstance(inputs, tuple) else change(inputs)

@@ -1,0 +1,29 @@
+"""Replay: a random part of every finished task is mixed into the training data of later tasks."""
+
+from typing import TYPE_CHECKING, Any
+
+from skeleton_cgl.methods.memory import Memory
+from skeleton_cgl.methods.method import Method
+from skeleton_cgl.scenarios.scenario import Experience, Samples, join
+
+if TYPE_CHECKING:
+    from skeleton_cgl.methods.learner import Learner
+
+
+class Replay(Method):
+    """Learns the task loss on the new task and the memory of past tasks together, in one forward pass."""
+
+    def __init__(self, fraction: float | None = None, count: int | None = None) -> None:
+        self.memory = Memory(0.2 if fraction is None and count is None else fraction, count)
+
+    def training_samples(self, learner: "Learner", experience: Experience) -> Samples:  # noqa: ARG002
+        return join([*self.memory.of_tasks(experience.training.pool), experience.training])
+
+    def end_task(self, learner: "Learner", experience: Experience) -> None:
+        self.memory.keep(experience, learner.seed_of_task("memory", experience.task))
+
+    def state(self) -> dict[str, Any]:
+        return self.memory.state()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.memory.restore(state)

@@ -1,0 +1,221 @@
+from itertools import combinations
+from math import comb
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from skeleton_cgl.analysis import bootstrap_interval, disparity, expected_opd, final_accuracies, order_disparity
+from skeleton_cgl.errors import InputError
+from tests.analysis.made_records import CLASS_ORDER, ORDERS, TASKS, as_records, random_records, run_records
+
+tables = st.tuples(st.integers(1, 7), st.integers(1, 3)).flatmap(
+    lambda shape: arrays(float, shape, elements=st.floats(0, 1))
+)
+
+
+def test_task_disparity_by_hand() -> None:
+    finals = [[100, 80, 0, 0, 50, 50], [60, 40, 0, 20, 50, 50], [90, 70, 10, 10, 50, 50]]
+    table = disparity(as_records(run_records(final, order) for final, order in zip(finals, ORDERS, strict=False)))
+    row = table.iloc[0]
+    assert (row["orders"], row["repeats"], row["level"]) == (3, 1, "task")
+    assert row["AOPD"] == pytest.approx((0.4 + 0.1 + 0) / 3)
+    assert row["MOPD"] == pytest.approx(0.4)
+    assert row[["AOPD_std", "MOPD_std", "R", "AOPD_floor", "MOPD_floor", "expected_AOPD_at_R"]].isna().all()
+    assert row[["AOPD_low", "AOPD_high", "MOPD_low", "MOPD_high"]].isna().all()
+
+
+def test_disparity_is_taken_inside_a_repeat_and_then_averaged() -> None:
+    records = as_records(
+        run_records([percent] * 6, order, repeat=repeat)
+        for repeat, finals in enumerate([(0, 30), (40, 50), (50, 100)])
+        for percent, order in zip(finals, ORDERS, strict=False)
+    )
+    row = disparity(records).iloc[0]
+    assert row["AOPD"] == row["MOPD"] == pytest.approx(0.3)
+    assert row["AOPD_std"] == row["MOPD_std"] == pytest.approx(0.2)
+
+
+def test_the_class_level_takes_every_order_once() -> None:
+    twice = [run_records([10, 20, 30, 40, 50, 60], ORDERS[0], kind) for kind in ("task", "class")]
+    other = run_records([60, 20, 30, 40, 50, 0], CLASS_ORDER, "class")
+    row = disparity(as_records([*twice, other]), "class").iloc[0]
+    assert row["orders"] == 2
+    assert row["AOPD"] == pytest.approx((0.5 + 0.6) / 6)
+    assert row["MOPD"] == pytest.approx(0.6)
+
+
+def test_the_task_level_leaves_class_orders_out() -> None:
+    only_tasks = random_records(kinds=["task"])
+    both = pd.concat([only_tasks, random_records(seed=1, kinds=["class"], noise_runs=0)])
+    pd.testing.assert_frame_equal(disparity(both), disparity(only_tasks))
+    assert (disparity(both, "class")["orders"] == 8).all()
+
+
+@pytest.mark.parametrize("level", ["task", "class"])
+def test_disparity_does_not_depend_on_names_or_on_the_sequence_of_records(level: str) -> None:
+    records = random_records()
+    renaming = np.array([3, 5, 0, 4, 2, 1])
+    renamed = records.copy()
+    back = np.argsort(renaming)
+    for queries in ("test", "validation"):
+        renamed[queries] = [confusion[np.ix_(back, back)] for confusion in records[queries]]
+    renamed["order"] = [tuple(tuple(sorted(renaming[list(task)].tolist())) for task in o) for o in records["order"]]
+    expected = disparity(records, level)
+    pd.testing.assert_frame_equal(disparity(renamed, level), expected)
+    shuffled = disparity(records.sample(frac=1, random_state=3), level).sort_values("method", ignore_index=True)
+    pd.testing.assert_frame_equal(shuffled, expected)
+
+
+def test_final_accuracies_are_by_unit_not_by_position() -> None:
+    records = as_records([run_records([10, 30, 50, 70, 90, 100], order) for order in ORDERS])
+    by_task = final_accuracies(records)
+    assert list(by_task.columns[5:]) == list(TASKS)
+    np.testing.assert_allclose(by_task[list(TASKS)].to_numpy(), [[0.2, 0.6, 0.95]] * 6)
+    by_class = final_accuracies(records, "class")
+    np.testing.assert_allclose(by_class[list(range(6))].to_numpy(), [[0.1, 0.3, 0.5, 0.7, 0.9, 1.0]] * 6)
+
+
+def test_a_class_without_queries_counts_nowhere() -> None:
+    records = as_records([run_records([0] * 6, ORDERS[0]), run_records([30, 50, 0, 0, 0, 0], ORDERS[1])])
+    for confusion in records["test"]:
+        confusion[1] = 0
+        confusion[5] = 0
+    assert disparity(records, "class")["AOPD"][0] == pytest.approx(0.3 / 4)
+    assert disparity(records, "task")["AOPD"][0] == pytest.approx(0.3 / 3)
+    for confusion in records["test"]:
+        confusion[:] = 0
+    with pytest.raises(InputError, match="no class has a query"):
+        disparity(records)
+
+
+def test_the_noise_floor_is_over_the_seeded_runs_and_the_ordinary_run_of_that_order() -> None:
+    runs = [run_records([percent] * 6, order) for percent, order in zip([0, 40, 100], ORDERS, strict=False)]
+    runs += [run_records([50] * 6, ORDERS[1], noise=1), run_records([45, 60, 45, 45, 45, 45], ORDERS[1], noise=2)]
+    floors = {"task": [0.125, 0.1, 0.1], "class": [0.1, 0.2, 0.1, 0.1, 0.1, 0.1]}
+    for level, opd in floors.items():
+        row = disparity(as_records(runs), level).iloc[0]
+        assert (row["orders"], row["R"]) == (3, 3)
+        assert row["AOPD"] == row["expected_AOPD_at_R"] == pytest.approx(1)
+        assert row["AOPD_floor"] == pytest.approx(np.mean(opd))
+        assert row["MOPD_floor"] == pytest.approx(max(opd))
+
+
+def test_disparity_is_expected_at_the_number_of_noise_runs() -> None:
+    finals = [0, 20, 70, 100]
+    runs = [run_records([percent] * 6, order) for percent, order in zip(finals, ORDERS, strict=False)]
+    row = disparity(as_records([*runs, run_records([0] * 6, ORDERS[0], noise=1)])).iloc[0]
+    pairs = [abs(one - other) / 100 for one, other in combinations(finals, 2)]
+    assert row["R"] == 2
+    assert row["expected_AOPD_at_R"] == pytest.approx(np.mean(pairs))
+    more = [run_records([0] * 6, ORDERS[0], noise=noise) for noise in range(1, 5)]
+    row = disparity(as_records([*runs, *more])).iloc[0]
+    assert row["R"] == 5
+    assert row["AOPD_floor"] == 0
+    assert np.isnan(row["expected_AOPD_at_R"])
+
+
+def test_a_floor_of_some_repeats_only_is_the_mean_over_those() -> None:
+    runs = [run_records([0] * 6, order, repeat=repeat) for repeat in (0, 1) for order in ORDERS[:2]]
+    row = disparity(as_records([*runs, run_records([30] * 6, ORDERS[0], repeat=1, noise=1)])).iloc[0]
+    assert (row["repeats"], row["R"]) == (2, 2)
+    assert row["AOPD_floor"] == pytest.approx(0.3)
+
+
+@given(tables)
+def test_expected_opd_agrees_with_all_subsets(values: np.ndarray) -> None:
+    n = len(values)
+    for r, found in enumerate(expected_opd(values), start=1):
+        subsets = [order_disparity(values[list(chosen)]) for chosen in combinations(range(n), r)]
+        np.testing.assert_allclose(found, np.mean(subsets, axis=0), atol=1e-12)
+
+
+@given(tables)
+def test_expected_opd_grows_from_0_to_opd(values: np.ndarray) -> None:
+    curve = expected_opd(values)
+    np.testing.assert_allclose(curve[0], 0, atol=1e-12)
+    np.testing.assert_allclose(curve[-1], order_disparity(values), atol=1e-15)
+    assert (np.diff(curve, axis=0) >= -1e-12).all()
+    np.testing.assert_array_equal(expected_opd(values, len(values)), curve[-1])
+
+
+def test_expected_opd_is_stable_for_all_orders_of_eight_tasks() -> None:
+    n = 40320
+    steps = [1, 2, 3, 100, 20000, n - 1, n]
+    found = expected_opd(np.stack([np.arange(n) / n, np.eye(n, 1)[:, 0]], axis=1), steps)
+    # E[max − min] of r of the numbers 0 … n−1 is (n+1)(r−1)/(r+1); one odd order out of n is drawn with chance r/n.
+    r = np.array(steps)
+    np.testing.assert_allclose(found[:, 0], (n + 1) * (r - 1) / (r + 1) / n, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(found[1:, 1], r[1:] / n, rtol=1e-10)
+
+
+def test_expected_opd_agrees_with_binomials_where_weights_underflow() -> None:
+    n, r = 3000, 1500
+    values = np.random.default_rng(0).random((n, 1))
+    rising = np.sort(values[:, 0])
+    weights = np.array([comb(i - 1, r - 1) / comb(n, r) if i >= r else 0.0 for i in range(1, n + 1)])
+    assert expected_opd(values, r)[0] == pytest.approx(weights @ (rising - rising[::-1]), rel=1e-10)
+
+
+@pytest.mark.parametrize("r", [0, 4, [1, 9]])
+def test_expected_opd_of_more_or_fewer_orders_than_there_are_is_refused(r: int | list[int]) -> None:
+    with pytest.raises(InputError, match="expected between 1 and the number of orders 3"):
+        expected_opd(np.zeros((3, 2)), r)
+
+
+def test_a_bootstrap_interval_lies_at_or_below_the_disparity_and_repeats_with_its_seed() -> None:
+    values = np.random.default_rng(0).random((2, 50, 4))
+    (low, high), (lowest, highest) = bootstrap_interval(values, np.random.default_rng(1))
+    opd = order_disparity(values)
+    assert 0.7 < low < high <= opd.mean()
+    assert 0.7 < lowest <= highest <= opd.max(axis=1).mean()
+    np.testing.assert_array_equal(
+        bootstrap_interval(values, np.random.default_rng(1)), [[low, high], [lowest, highest]]
+    )
+    narrow = bootstrap_interval(values, np.random.default_rng(1), confidence=0.5)
+    assert low < narrow[0, 0] < narrow[0, 1] < high
+
+
+def test_the_interval_of_a_method_does_not_depend_on_the_other_methods() -> None:
+    ends = ["AOPD_low", "AOPD_high", "MOPD_low", "MOPD_high"]
+    records = random_records()
+    both = disparity(records, "class", bootstrap=np.random.default_rng(5)).set_index("method")
+    alone = disparity(records[records["method"] == "replay"], "class", bootstrap=np.random.default_rng(5))
+    assert both.loc["replay", ends].tolist() == alone.loc[0, ends].tolist()
+    assert both[ends].notna().all(axis=None)
+
+
+def test_what_cannot_be_compared_is_refused() -> None:
+    records = random_records()
+    with pytest.raises(InputError, match="unknown level 'clas'; did you mean 'class'"):
+        disparity(records, "clas")
+    with pytest.raises(InputError, match="missing columns: kind"):
+        disparity(records.drop(columns="kind"))
+    with pytest.raises(InputError, match="no order of kind task was learned to its last step"):
+        disparity(records[records["kind"] == "class"])
+    with pytest.raises(InputError, match="no order was learned to its last step"):
+        disparity(records[records["step"] < 3], "class")
+    missing = records.index[(records["repeat"] == 1) & (records["step"] == 3)][0]
+    with pytest.raises(InputError, match="same orders, found 6 in repeat 0 and 5 in repeat 1"):
+        disparity(records.drop(index=missing))
+    with pytest.raises(InputError, match="two for the last step of order"):
+        disparity(pd.concat([records, records.iloc[[2]]]))
+    other = as_records([run_records([0] * 6, CLASS_ORDER, "task", repeat=0)])
+    with pytest.raises(InputError, match="must arrange the same task units"):
+        disparity(pd.concat([records, other]))
+    with pytest.raises(InputError, match="no ordinary run"):
+        disparity(records[records["noise"] > 0])
+
+
+def test_noise_runs_that_share_no_order_are_refused() -> None:
+    ordinary = [run_records([0] * 6, order, repeat=repeat) for order in ORDERS[:2] for repeat in (0, 1)]
+    noisy = [run_records([0] * 6, order, noise=1) for order in ORDERS[:3]]
+    for wrong in (noisy[:2], noisy[2:]):
+        with pytest.raises(InputError, match="expected noise runs of one order that also has an ordinary run"):
+            disparity(as_records([*ordinary, *wrong]))
+    more = [run_records([0] * 6, ORDERS[0], repeat=1, noise=noise) for noise in (1, 2)]
+    with pytest.raises(InputError, match=r"same number of noise runs, found \[2, 3\]"):
+        disparity(as_records([*ordinary, noisy[0], *more]))

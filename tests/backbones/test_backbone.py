@@ -1,0 +1,217 @@
+"""Making and checking a backbone: what cannot work is refused before anything is learned, saying what was expected."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from skeleton_cgl.backbones.backbone import Backbone, EachActor, embedding_width, make_backbone
+from skeleton_cgl.backbones.gcn import GCN
+from skeleton_cgl.backbones.stgcn import STGCN
+from skeleton_cgl.errors import InputError
+from skeleton_cgl.skeletons.layout import UCLA
+
+FRAMES, CHANNELS = 6, 3
+OFFERED = {"layout": UCLA, "frames": FRAMES, "channels": CHANNELS, "features": FRAMES * CHANNELS, "actors": 1}
+FILE = """
+from torch import nn
+from skeleton_cgl.backbones.backbone import Backbone
+
+class Net(Backbone):
+    def __init__(self, channels, width=4):
+        super().__init__()
+        self.linear = nn.Linear(channels, width)
+
+    def forward(self, clips):
+        return self.linear(clips.mean(dim=(2, 3)))
+"""
+
+
+def make_clips(*leading: int) -> Tensor:
+    return torch.randn(*leading, CHANNELS, FRAMES, len(UCLA))
+
+
+class Mean(Backbone):
+    """Embeds a clip by its mean over frames and joints, changed by `change`."""
+
+    def __init__(self, change: Any = None) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm1d(CHANNELS)
+        self.change = change
+
+    def forward(self, clips: Tensor) -> Any:
+        embeddings = self.norm(clips.mean(dim=(2, 3)))
+        return embeddings if self.change is None else self.change(embeddings)
+
+
+class Silent(Backbone):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+
+
+@pytest.mark.parametrize("name", ["gcn", "stgcn"])
+def test_the_same_seed_gives_the_same_weights_whatever_happened_before(name: str) -> None:
+    torch.manual_seed(1)
+    first = make_backbone(name, {}, OFFERED, seed=5)
+    drawn = torch.rand(1)
+    torch.manual_seed(1)
+    assert torch.equal(drawn, torch.rand(1)), "making a backbone must leave global randomness alone"
+    torch.manual_seed(2)
+    again, other = make_backbone(name, {}, OFFERED, seed=5), make_backbone(name, {}, OFFERED, seed=6)
+    for key, value in first.state_dict().items():
+        assert torch.equal(value, again.state_dict()[key]), key
+    assert any(not torch.equal(value, other.state_dict()[key]) for key, value in first.state_dict().items())
+
+
+def test_the_recipe_tells_backbones_of_different_parameters_apart() -> None:
+    recipes = {
+        make_backbone("gcn", parameters, OFFERED, seed=0).recipe
+        for parameters in ({}, {"width": 32}, {"depth": 3}, {"depth": 3, "width": 32}, {"width": 32, "depth": 3})
+    }
+    assert len(recipes) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "reason"),
+    [
+        ("gnc", {}, "unknown backbone 'gnc'; did you mean 'gcn'?"),
+        ("transformer", {}, "unknown backbone 'transformer'; known: gcn, stgcn"),
+        ("gcn", {"widht": 8}, "backbone 'gcn': unknown parameter 'widht'; did you mean 'width'?"),
+        ("gcn", {"features": 8}, "backbone 'gcn': unknown parameter 'features'"),
+        ("gcn", {"depth": 0}, "backbone 'gcn': depth and width must be at least 1, found 0 and 64"),
+        ("stgcn", {"kernel": 4}, "backbone 'stgcn': kernel must be odd, found 4"),
+        ("torch.nn:Linear", {}, "backbone 'torch.nn:Linear': expected a class derived from Backbone"),
+        ("torch.nn:Linaer", {}, "backbone 'torch.nn:Linaer': module 'torch.nn' has no attribute 'Linaer'"),
+        ("no_such_module:Net", {}, "backbone 'no_such_module:Net': No module named 'no_such_module'"),
+        ("absent.py", {}, "backbone absent.py: no such file"),
+    ],
+)
+def test_what_is_unknown_is_refused_with_what_is_known(name: str, parameters: dict[str, Any], reason: str) -> None:
+    with pytest.raises(InputError) as refused:
+        make_backbone(name, parameters, OFFERED, seed=0)
+    assert str(refused.value).startswith(reason)
+
+
+def test_a_backbone_that_asks_for_what_the_scenario_lacks_is_refused() -> None:
+    with pytest.raises(InputError, match="backbone 'stgcn': parameter 'layout' is missing"):
+        make_backbone("stgcn", {}, {"features": 18}, seed=0)
+
+
+def test_a_backbone_is_found_by_the_path_of_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "net.py"
+    path.write_text(FILE)
+    backbone = make_backbone(str(path), {"width": 7}, OFFERED, seed=0)
+    assert embedding_width(backbone, make_clips(2), 2) == 7
+    with pytest.raises(InputError, match="unknown parameter 'witdh'; did you mean 'width'"):
+        make_backbone(str(path), {"witdh": 7}, OFFERED, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("import torch\n", "expected one class derived from Backbone, found none$"),
+        (FILE + "class Other(Net):\n    pass\n", "expected one class derived from Backbone, found Net, Other"),
+        (FILE.replace("(Backbone)", "(nn.Module)"), "expected one class derived from Backbone, found none$"),
+        ("class Net(:\n", r"cannot be imported: invalid syntax \(net\.py, line 1\)"),
+        ("import no_such_module\n", "cannot be imported: No module named 'no_such_module'"),
+    ],
+)
+def test_a_file_without_exactly_one_backbone_is_refused(tmp_path: Path, text: str, reason: str) -> None:
+    path = tmp_path / "net.py"
+    path.write_text(text)
+    with pytest.raises(InputError, match=reason) as refused:
+        make_backbone(str(path), {}, OFFERED, seed=0)
+    assert f"backbone {path}: " in str(refused.value)
+
+
+def raise_error(error: Exception) -> Any:
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda e: e[:, None], r"expected embeddings \(2, width\) for inputs of \(2, 3, 6, 20\), found .* \(2, 1, 3\)"),
+        (lambda e: e[0], r"expected embeddings \(2, width\) .*, found torch.float32 \(3,\)"),
+        (lambda e: e[:1], r"expected embeddings \(2, width\) .*, found torch.float32 \(1, 3\)"),
+        (lambda e: e.argmax(dim=1, keepdim=True), r"expected embeddings \(2, width\) .*, found torch.int64 \(2, 1\)"),
+        (lambda e: (e, e), r"expected a tensor \(2, width\), found tuple"),
+        (lambda _: None, r"expected a tensor \(2, width\), found NoneType"),
+        (lambda e: e @ e, r"fails on \(2, 3, 6, 20\).*: RuntimeError: mat1 and mat2 .*; expected .*\(2, width\)"),
+        (lambda _: raise_error(KeyError("elbow")), r"fails on \(2, 3, 6, 20\).*: KeyError: 'elbow'; expected"),
+        (lambda _: raise_error(NameError("name 'x' is not defined")), "fails on .*: NameError: name 'x' is not"),
+    ],
+)
+def test_embeddings_that_are_not_one_per_clip_are_refused(change: Any, reason: str) -> None:
+    with pytest.raises(InputError, match=f"^backbone Mean: {reason}"):
+        embedding_width(Mean(change), make_clips(2), 2)
+
+
+def test_of_two_actors_the_refusal_tells_what_the_backbone_itself_gets_and_gives() -> None:
+    with pytest.raises(InputError, match=r"^backbone Mean: expected embeddings \(4, width\) .*\(4, 3, 6, 20\), found"):
+        embedding_width(EachActor(Mean(lambda e: e[0]), 2), make_clips(2, 2), 2)
+
+
+def test_a_failure_inside_forward_is_reported_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "net.py"
+    path.write_text(FILE.replace("dim=(2, 3)", "dim=(2, 4)"))
+    backbone = make_backbone(str(path), {}, OFFERED, seed=0)
+    line = 1 + path.read_text().splitlines().index("        return self.linear(clips.mean(dim=(2, 4)))")
+    with pytest.raises(InputError, match=rf"fails on \(2, 3, 6, 20\) at {path}, line {line}: IndexError: Dimension"):
+        embedding_width(backbone, make_clips(2), 2)
+
+
+def test_a_backbone_without_forward_is_refused() -> None:
+    expected = r"backbone Silent: method `forward` is missing; expected forward\(clips\) -> \(N, width\)"
+    with pytest.raises(InputError, match=expected):
+        embedding_width(Silent(), make_clips(2), 2)
+    with pytest.raises(InputError, match=expected):
+        embedding_width(EachActor(Silent(), 2), make_clips(2, 2), 2)
+
+
+def test_a_backbone_with_nothing_to_train_is_refused() -> None:
+    with pytest.raises(InputError, match="backbone Mean: has no parameter to train"):
+        embedding_width(Mean().requires_grad_(False), make_clips(2), 2)
+
+
+def test_the_check_leaves_a_backbone_as_it_was() -> None:
+    backbone = Mean()
+    before = {name: value.clone() for name, value in backbone.state_dict().items()}
+    assert embedding_width(backbone, make_clips(2), 2) == CHANNELS
+    assert backbone.training
+    for name, value in backbone.state_dict().items():
+        assert torch.equal(value, before[name]), name
+
+
+@pytest.mark.parametrize("name", ["gcn", "stgcn"])
+def test_two_actors_are_embedded_alike_and_averaged(name: str) -> None:
+    two = make_backbone(name, {}, {**OFFERED, "actors": 2}, seed=0)
+    one = make_backbone(name, {}, OFFERED, seed=0)
+    clips = make_clips(4, 2)
+    inputs = two.arrange(clips)
+    apart = [one.eval()(one.arrange(clips[:, actor])) for actor in range(2)]
+    torch.testing.assert_close(two.eval()(inputs), (apart[0] + apart[1]) / 2)
+    torch.testing.assert_close(two(two.arrange(clips.flip(1))), two(inputs))
+
+
+@pytest.mark.parametrize("name", ["gcn", "stgcn"])
+def test_arranged_actors_have_a_row_per_clip(name: str) -> None:
+    two = make_backbone(name, {}, {**OFFERED, "actors": 2}, seed=0).eval()
+    clips, rows = make_clips(5, 2), torch.tensor([3, 1])
+    arranged = two.arrange(clips)
+    chosen = tuple(part[rows] for part in arranged) if isinstance(arranged, tuple) else arranged[rows]
+    torch.testing.assert_close(two(chosen), two(two.arrange(clips[rows])))
+    assert embedding_width(two, chosen, len(rows)) == 64
+
+
+def test_two_actors_have_edge_attention_where_their_backbone_has_it() -> None:
+    clips = make_clips(3, 2)
+    for one in (GCN(FRAMES * CHANNELS, UCLA).eval(), STGCN(UCLA, CHANNELS).eval()):
+        two = EachActor(one, 2)
+        torch.testing.assert_close(
+            two.edge_attention(two.arrange(clips)), one.edge_attention(one.arrange(clips.flatten(0, 1)))
+        )
+    assert not hasattr(EachActor(Mean(), 2), "edge_attention")

@@ -1,0 +1,235 @@
+"""GCN: its dense path and its DGL path are one function, the one the reference defines."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from skeleton_cgl.backbones.gcn import GCN, GraphBatch
+from skeleton_cgl.skeletons.layout import NTU, UCLA, JointLayout
+
+FRAMES, CHANNELS = 4, 3
+
+
+def make_gcn(layout: JointLayout | None, width: int = 8, depth: int = 3, seed: int = 0) -> GCN:
+    """Return a GCN in float64 whose BatchNorms are no identity."""
+    torch.manual_seed(seed)
+    gcn = GCN(FRAMES * CHANNELS, layout, width, depth).double()
+    for module in gcn.modules():
+        if isinstance(module, nn.BatchNorm1d):
+            nn.init.normal_(module.weight, 1, 0.3)
+            nn.init.normal_(module.bias, 0, 0.3)
+            module.running_mean.normal_()
+            module.running_var.uniform_(0.5, 2)
+    return gcn
+
+
+def make_clips(layout: JointLayout, count: int = 5) -> Tensor:
+    return torch.randn(count, CHANNELS, FRAMES, len(layout), dtype=torch.float64)
+
+
+def as_graphs(layout: JointLayout, clips: Tensor) -> GraphBatch:
+    """Return the clips as graphs batched by DGL, every joint with its frames × coordinates."""
+    dgl = pytest.importorskip("dgl")
+    features = clips.permute(0, 3, 2, 1).reshape(-1, FRAMES * CHANNELS)
+    return GraphBatch(dgl.batch([layout.graph()] * len(clips)), features)
+
+
+def neighbours_of(layout: JointLayout, joint: int) -> list[int]:
+    return [joint, *(b for a, b in layout.bones if a == joint), *(a for a, b in layout.bones if b == joint)]
+
+
+def normalised_by_hand(rows: list[Tensor], norm: nn.BatchNorm1d) -> list[Tensor]:
+    stacked = torch.stack(rows)
+    mean, variance = norm.running_mean, norm.running_var
+    if norm.training:
+        mean = stacked.mean(dim=0)
+        variance = (stacked - mean).square().mean(dim=0)
+    return [norm.weight * (row - mean) / (variance + norm.eps).sqrt() + norm.bias for row in rows]
+
+
+def layers_by_hand(gcn: GCN, layout: JointLayout, clips: Tensor) -> list[dict[tuple[int, int], Tensor]]:
+    """Return what enters every layer and what leaves the last, by (clip, joint): the reference, joint by joint."""
+    nodes = [(clip, joint) for clip in range(len(clips)) for joint in range(len(layout))]
+    hidden = {
+        (clip, joint): torch.stack([clips[clip, c, t, joint] for t in range(FRAMES) for c in range(CHANNELS)])
+        for clip, joint in nodes
+    }
+    entering = [hidden]
+    for layer in gcn.layers:
+        rows = []
+        for clip, joint in nodes:
+            total = sum(layer.neighbours.weight @ hidden[clip, other] for other in neighbours_of(layout, joint))
+            own = layer.own.weight @ hidden[clip, joint] + layer.own.bias
+            rows.append((total + layer.neighbours.bias).clamp(min=0) + own.clamp(min=0))
+        hidden = dict(zip(nodes, normalised_by_hand(rows, layer.norm), strict=True))
+        entering.append(hidden)
+    return entering
+
+
+def embed_by_hand(gcn: GCN, layout: JointLayout, clips: Tensor) -> Tensor:
+    hidden = layers_by_hand(gcn, layout, clips)[-1]
+    first, _, norm = gcn.predictor
+    rows = []
+    for clip in range(len(clips)):
+        joints = [hidden[clip, joint] for joint in range(len(layout))]
+        gated = sum(joint / (1 + torch.exp(-(gcn.gate.weight[0] @ joint + gcn.gate.bias))) for joint in joints)
+        largest = torch.stack([torch.stack(values).max() for values in zip(*joints, strict=True)])
+        rows.append((first.weight @ torch.cat([gated, largest]) + first.bias).clamp(min=0))
+    return torch.stack(normalised_by_hand(rows, norm))
+
+
+def gradients(gcn: GCN, embeddings: Tensor) -> list[Tensor]:
+    """Return the gradients of a fixed combination of all embeddings by all weights."""
+    generator = torch.Generator().manual_seed(7)
+    direction = torch.randn(embeddings.shape, generator=generator, dtype=embeddings.dtype)
+    return list(torch.autograd.grad((embeddings * direction).sum(), list(gcn.parameters())))
+
+
+@pytest.mark.parametrize("training", [True, False], ids=["training", "answering"])
+def test_embeddings_and_gradients_are_those_of_the_definition_joint_by_joint(
+    layout: JointLayout, training: bool
+) -> None:
+    gcn = make_gcn(layout).train(training)
+    clips = make_clips(layout)
+    by_hand = embed_by_hand(gcn, layout, clips)
+    dense = gcn(gcn.arrange(clips))
+    torch.testing.assert_close(dense, by_hand)
+    torch.testing.assert_close(gradients(gcn, dense), gradients(gcn, by_hand))
+
+
+@pytest.mark.parametrize("training", [True, False], ids=["training", "answering"])
+@pytest.mark.parametrize("body", [UCLA, NTU], ids=lambda body: body.name)
+def test_dense_and_dgl_paths_agree_in_embeddings_and_gradients(body: JointLayout, training: bool) -> None:
+    dense, on_graphs = make_gcn(body).train(training), make_gcn(None).train(training)
+    on_graphs.load_state_dict(dense.state_dict())
+    clips = make_clips(body)
+    by_product, by_messages = dense(dense.arrange(clips)), on_graphs(as_graphs(body, clips))
+    torch.testing.assert_close(by_product, by_messages)
+    torch.testing.assert_close(gradients(dense, by_product), gradients(on_graphs, by_messages))
+    torch.testing.assert_close(dense.state_dict(), on_graphs.state_dict())
+
+
+def test_dense_and_dgl_paths_agree_in_single_precision() -> None:
+    gcn = make_gcn(UCLA).float()
+    clips = make_clips(UCLA, 40).float()
+    by_product, by_messages = gcn(gcn.arrange(clips)), gcn(as_graphs(UCLA, clips))
+    torch.testing.assert_close(by_product, by_messages, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(gradients(gcn, by_product), gradients(gcn, by_messages), rtol=1e-3, atol=1e-3)
+
+
+def test_graphs_of_different_size_are_embedded_as_each_would_be_alone(layout: JointLayout) -> None:
+    dgl = pytest.importorskip("dgl")
+    gcn = make_gcn(None).eval()
+    parts = [as_graphs(body, make_clips(body, 2)) for body in (UCLA, layout)]
+    together = GraphBatch(dgl.batch([part.graph for part in parts]), torch.cat([part.features for part in parts]))
+    torch.testing.assert_close(gcn(together), torch.cat([gcn(part) for part in parts]))
+
+
+def test_edge_attention_is_that_of_the_definition_edge_by_edge(layout: JointLayout) -> None:
+    gcn = make_gcn(layout)
+    clips = make_clips(layout, 3)
+    with torch.no_grad():
+        entering = layers_by_hand(gcn, layout, clips)
+        found = gcn.edge_attention(gcn.arrange(clips))
+    assert len(found) == len(gcn.layers)
+    for layer, hidden, attention in zip(gcn.layers, entering, found, strict=False):
+        expected = torch.zeros(len(clips), len(layout), len(layout), dtype=torch.float64)
+        for clip, joint in hidden:
+            target = torch.tanh(layer.neighbours.weight @ hidden[clip, joint])
+            others = neighbours_of(layout, joint)
+            products = [(layer.neighbours.weight @ hidden[clip, other]) @ target for other in others]
+            scores = torch.stack([product if product > 0 else 0.2 * product for product in products])
+            expected[clip, joint, others] = scores.exp() / scores.exp().sum()
+        torch.testing.assert_close(attention, expected)
+
+
+@pytest.mark.parametrize("training", [True, False], ids=["training", "answering"])
+def test_edge_attention_and_its_gradient_agree_on_both_paths(training: bool) -> None:
+    gcn = make_gcn(UCLA).train(training)
+    clips = make_clips(UCLA, 3)
+    batch = as_graphs(UCLA, clips)
+    sources, targets = batch.graph.edges()
+    dense = [
+        layer[sources // len(UCLA), targets % len(UCLA), sources % len(UCLA)]
+        for layer in gcn.edge_attention(gcn.arrange(clips))
+    ]
+    on_graphs = gcn.edge_attention(batch)
+    torch.testing.assert_close(dense, on_graphs)
+    norms = [torch.cat(layers).norm() for layers in (dense, on_graphs)]
+    found = [torch.autograd.grad(norm, list(gcn.parameters()), allow_unused=True) for norm in norms]
+    for by_product, by_messages in zip(*found, strict=True):
+        assert (by_product is None) == (by_messages is None)
+        if by_product is not None:
+            torch.testing.assert_close(by_product, by_messages)
+
+
+def test_the_neighbour_sum_taken_once_is_the_one_taken_every_time() -> None:
+    gcn = make_gcn(UCLA)
+    clips = make_clips(UCLA, 9)
+    rows = torch.tensor([7, 0, 3, 3])
+    arranged = tuple(part[rows] for part in gcn.arrange(clips))
+    torch.testing.assert_close(arranged, gcn.arrange(clips[rows]))
+    torch.testing.assert_close(gcn(arranged), gcn(gcn.arrange(clips[rows])))
+
+
+def test_joints_may_be_numbered_in_any_way(layout: JointLayout) -> None:
+    renumbered = [3, 0, 5, 1, 4, 2]
+    place = {joint: number for number, joint in enumerate(renumbered)}
+    other = JointLayout(
+        name="renumbered",
+        joints=[layout.joints[joint] for joint in renumbered],
+        root=place[layout.root],
+        bones=[(place[a], place[b]) for a, b in layout.bones],
+    )
+    clips = make_clips(layout)
+    first, second = make_gcn(layout), make_gcn(other)
+    torch.testing.assert_close(first(first.arrange(clips)), second(second.arrange(clips[..., renumbered])))
+
+
+@pytest.mark.parametrize(("depth", "width"), [(1, 32), (2, 64), (4, 512), (8, 128), (16, 32), (16, 256)])
+def test_shallow_and_deep_narrow_and_wide_ones_learn(depth: int, width: int) -> None:
+    torch.manual_seed(0)
+    gcn = GCN(FRAMES * CHANNELS, UCLA, width, depth)
+    head = nn.Linear(64, 2)
+    clips, labels = make_clips(UCLA, 16).float(), torch.arange(16) % 2
+    clips[labels == 1] += 0.5
+    inputs = gcn.arrange(clips)
+    optimizer = torch.optim.Adam([*gcn.parameters(), *head.parameters()], lr=0.001)
+    losses = []
+    for _ in range(3):
+        optimizer.zero_grad()
+        losses.append(functional.cross_entropy(head(gcn(inputs)), labels))
+        losses[-1].backward()
+        optimizer.step()
+    assert losses[-1] < losses[0]
+    assert all(parameter.isfinite().all() for parameter in gcn.parameters())
+
+
+@pytest.mark.parametrize("path", ["dense", "dgl"])
+def test_the_norm_of_the_gradient_can_be_differentiated_again(layout: JointLayout, path: str) -> None:
+    gcn = make_gcn(layout, width=5, depth=2)
+    clips = make_clips(layout)
+    inputs = gcn.arrange(clips) if path == "dense" else as_graphs(layout, clips)
+    parameters = list(gcn.parameters())
+
+    def gradient_norm() -> Tensor:
+        loss = functional.cross_entropy(gcn(inputs), torch.arange(len(clips)))
+        return sum(part.abs().sum() for part in torch.autograd.grad(loss, parameters, create_graph=True))
+
+    slopes = torch.autograd.grad(gradient_norm(), parameters)
+    directions = [torch.randn_like(parameter) for parameter in parameters]
+    along = sum((slope * direction).sum() for slope, direction in zip(slopes, directions, strict=True))
+    step, ends = 1e-6, []
+    for sign in (-1, 2):
+        with torch.no_grad():
+            for parameter, direction in zip(parameters, directions, strict=True):
+                parameter += sign * step * direction
+        ends.append(gradient_norm())
+    torch.testing.assert_close(along, (ends[1] - ends[0]) / (2 * step), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("wrong", [{"depth": 0}, {"width": 0}])
+def test_no_layer_and_no_unit_are_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="depth and width must be at least 1"):
+        GCN(FRAMES * CHANNELS, UCLA, **wrong)

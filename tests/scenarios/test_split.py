@@ -1,0 +1,115 @@
+"""Dividing samples: every one in one part, by seed, by class, by group, or refused."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skeleton_cgl.config import check
+from skeleton_cgl.errors import InputError
+from skeleton_cgl.scenarios.split import TEST, TRAINING, VALIDATION, Split, divide
+
+PARTS = (TRAINING, VALIDATION, TEST)
+COUNTS = st.lists(st.integers(3, 40), min_size=1, max_size=6)
+
+
+def names_of(counts: list[int]) -> list[str]:
+    return [f"class {number}" for number in range(len(counts))]
+
+
+@given(counts=COUNTS, seed=st.integers(0, 99))
+def test_every_class_is_divided_by_the_ratios(counts: list[int], seed: int) -> None:
+    labels = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(counts)), counts))
+    parts = divide(Split(ratios=(2, 1, 1), seed=seed), labels, names_of(counts), None)
+    for label, count in enumerate(counts):
+        found = np.bincount(parts[labels == label], minlength=3)
+        assert found.sum() == count
+        assert found.min() >= 1
+        assert abs(found[TEST] - count / 4) <= 0.5
+        assert found[TEST] == found[VALIDATION]
+
+
+def test_the_default_ratios_are_eight_one_one() -> None:
+    labels = np.repeat([0, 1], [150, 20])
+    parts = divide(Split(), labels, ["sit", "stand"], None)
+    assert np.bincount(parts[labels == 0]).tolist() == [120, 15, 15]
+    assert np.bincount(parts[labels == 1]).tolist() == [16, 2, 2]
+
+
+def test_the_seed_decides_the_division() -> None:
+    labels = np.repeat(np.arange(3), 30)
+    divisions = [divide(Split(seed=seed), labels, names_of([30] * 3), None) for seed in (0, 0, 1)]
+    np.testing.assert_array_equal(divisions[0], divisions[1])
+    assert (divisions[0] != divisions[2]).any()
+    assert (divisions[0][:30] != divisions[0][30:60]).any()
+
+
+def test_the_division_of_a_class_does_not_depend_on_the_other_classes() -> None:
+    alone = divide(Split(), np.zeros(20, dtype=np.int64), ["sit"], None)
+    labels = np.repeat([0, 1], [13, 20])
+    among = divide(Split(), labels, ["stand", "sit"], None)
+    np.testing.assert_array_equal(among[labels == 1], alone)
+
+
+@given(counts=st.lists(st.integers(3, 9), min_size=3, max_size=8), seed=st.integers(0, 99))
+def test_a_group_is_in_one_part_and_every_part_has_one(counts: list[int], seed: int) -> None:
+    groups = np.repeat(np.arange(len(counts)) + 5, counts)
+    labels = np.concatenate([np.arange(count) % 3 for count in counts])
+    parts = divide(Split(by="subject", seed=seed), labels, ["a", "b", "c"], groups)
+    part_of = {group: set(parts[groups == group]) for group in np.unique(groups)}
+    assert all(len(found) == 1 for found in part_of.values())
+    assert set.union(*part_of.values()) == set(PARTS)
+    numbers = [sum(part in found for found in part_of.values()) for part in (VALIDATION, TEST)]
+    assert numbers == [max(1, round(len(counts) / 10))] * 2
+
+
+@pytest.mark.parametrize("by", ["subject", "view"])
+def test_groups_can_be_named(by: str) -> None:
+    groups = np.repeat([1, 2, 3, 4], 3)
+    labels = np.tile([0, 1, 2], 4)
+    parts = divide(Split(by=by, test=(4,), validation=(1,)), labels, ["a", "b", "c"], groups)
+    assert parts.tolist() == [VALIDATION] * 3 + [TRAINING] * 6 + [TEST] * 3
+    drawn = {
+        int(groups[divide(Split(by=by, test=(4,), seed=seed), labels, ["a", "b", "c"], groups) == VALIDATION][0])
+        for seed in range(20)
+    }
+    assert drawn == {1, 2, 3}
+
+
+@pytest.mark.parametrize(
+    ("split", "groups", "message"),
+    [
+        ({"by": "subject"}, None, "do not tell the subject of every sample"),
+        ({"by": "view"}, [1, 2, 3, -1, 2, 3], "do not tell the view of every sample"),
+        ({"by": "subject"}, [1, 1, 1, 2, 2, 2], "needs at least 3, there are 2"),
+        ({"by": "subject", "test": [7]}, [1, 1, 2, 2, 3, 3], r"test: no subject 7; there are \[1, 2, 3\]"),
+        ({"by": "view", "validation": [0]}, [1, 1, 2, 2, 3, 3], "validation: no view 0"),
+        ({"by": "subject", "test": [1], "validation": [1]}, [1, 1, 2, 2, 3, 3], "subject 1 is in two parts"),
+        ({"by": "subject", "test": [1, 2], "validation": [3]}, [1, 1, 2, 2, 3, 3], "class 'a' has no training sample"),
+        ({"by": "subject", "test": [1, 2, 3]}, [1, 1, 2, 2, 3, 3], "class 'a' has no"),
+        ({"test": [1]}, None, "name groups; they go with by: subject or by: view"),
+        ({"ratios": [1, 1, 20]}, None, "class 'a' has no training sample"),
+    ],
+)
+def test_divisions_that_cannot_be_are_refused(split: dict, groups: list | None, message: str) -> None:
+    labels = np.array([0, 1, 0, 1, 0, 1])
+    with pytest.raises(InputError, match=message):
+        divide(Split(**split), labels, ["a", "b"], None if groups is None else np.array(groups))
+
+
+def test_a_class_with_too_few_samples_is_refused_by_name() -> None:
+    with pytest.raises(InputError, match="class 'rare' has no training sample"):
+        divide(Split(), np.array([0, 0, 0, 1, 1]), ["common", "rare"], None)
+
+
+@pytest.mark.parametrize("ratios", [(1, 0, 1), (-1, 1, 1), (float("nan"), 1, 1), (1, float("inf"), 1)])
+def test_ratios_are_positive_numbers(ratios: tuple) -> None:
+    with pytest.raises(InputError, match=r"scenario: field 'ratios'.*more than 0"):
+        check({"ratios": ratios}, Split, "scenario")
+
+
+def test_wrong_fields_are_refused() -> None:
+    with pytest.raises(InputError, match="unknown field 'ration'; did you mean 'ratios'"):
+        check({"ration": (1, 1, 1)}, Split, "scenario")
+    with pytest.raises(InputError, match="'by'"):
+        check({"by": "actor"}, Split, "scenario")
