@@ -7,6 +7,7 @@ import sys
 from functools import cache
 
 import torch
+from threadpoolctl import threadpool_limits
 
 from skeleton_cgl.errors import InputError
 
@@ -28,6 +29,7 @@ def settle(threads: int = 1) -> None:
     in again, which can take half of its time. No number changes; the process keeps its peak size until it ends.
     """
     torch.set_num_threads(threads)
+    threadpool_limits(threads)
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
     if mallopt is not None:
         for option, value in ((_M_MMAP_MAX, 0), (_M_TRIM_THRESHOLD, -1), (_M_TOP_PAD, 1 << 26)):

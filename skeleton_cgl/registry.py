@@ -6,6 +6,7 @@ One registry serves backbones and methods alike; known names are looked up lazil
 import importlib
 import importlib.util
 import inspect
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ class Registry:
         if ":" in name:
             try:
                 found = _load(name)
-            except (ImportError, AttributeError) as error:
+            except (ImportError, AttributeError, TypeError, ValueError) as error:
                 raise InputError(f"{self.kind} {name!r}: {error}") from error
             return self._checked(found, name)
         raise InputError(f"unknown {self.kind} {name!r}{did_you_mean(name, self.known)}")
@@ -40,25 +41,25 @@ class Registry:
         if not path.is_file():
             raise InputError(f"{self.kind} {path}: no such file")
         module_name = f"skeleton_cgl_file_{path.stem}"
+        # Among the known modules, so that dataclasses in it, and workers sent its classes, find it.
         spec = importlib.util.spec_from_file_location(module_name, path)
-        module = importlib.util.module_from_spec(spec)
+        module = sys.modules[module_name] = importlib.util.module_from_spec(spec)
+        # Dataclasses and pickle look for the module of a class here.
+        sys.modules[module_name] = module
         try:
             spec.loader.exec_module(module)
-        except (ImportError, SyntaxError) as error:
-            raise InputError(f"{self.kind} {path}: cannot be imported: {error}") from error
+        except Exception as error:
+            raise InputError(f"{self.kind} {path}: cannot be imported: {type(error).__name__}: {error}") from error
         base = _load(self.base)
-        own = [
+        own = {
             value
             for value in vars(module).values()
             if inspect.isclass(value) and issubclass(value, base) and value.__module__ == module_name
-        ]
+        }
         if len(own) != 1:
-            found = ", ".join(value.__name__ for value in own) or "none"
-            raise InputError(
-                f"{self.kind} {path}: expected one class derived from {base.__name__}, found {found}"
-                f"{'; name one as module:Class' if own else ''}"
-            )
-        return own[0]
+            found = ", ".join(sorted(value.__name__ for value in own)) or "none"
+            raise InputError(f"{self.kind} {path}: expected one class derived from {base.__name__}, found {found}")
+        return own.pop()
 
     def _checked(self, found: Any, name: str) -> type:
         base = _load(self.base)
@@ -88,7 +89,7 @@ class Registry:
                 raise InputError(f"{self.kind} {name!r}: parameter {key!r} is missing")
         try:
             return found(**offered, **parameters)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RuntimeError) as error:
             raise InputError(f"{self.kind} {name!r}: {error}") from error
 
 

@@ -73,13 +73,13 @@ def expected_opd(values: np.ndarray, r: int | Sequence[int] | None = None) -> np
     falling = -np.sort(-values, axis=0)
     spread = falling - falling[::-1]
     expected = np.empty((len(wanted), values.shape[1]))
-    # The weight w_i = C(i−1, r−1)/C(n, r) starts with w_n = r/n and falls by w_(i−1)/w_i = (i−r)/(i−1), so that no
-    # factorial is ever formed. Blocks of r keep the weights within some 30 megabytes.
+    # The weight w_i = C(i−1, r−1)/C(n, r) starts with w_n = r/n and falls by w_(i−1)/w_i = (i−r)/(i−1), to 0 below
+    # i = r, so that no factorial is ever formed. Blocks of r keep the weights within some 30 megabytes.
     i = np.arange(n, 1, -1)
     block = max(1, 4_000_000 // n)
     for start in range(0, len(wanted), block):
         some = wanted[start : start + block, None]
-        ratios = np.concatenate([some / n, np.maximum(i - some, 0) / (i - 1)], axis=1)
+        ratios = np.concatenate([some / n, (i - some) / (i - 1)], axis=1)
         expected[start : start + block] = np.cumprod(ratios, axis=1) @ spread
     return expected[0] if np.ndim(r) == 0 and r is not None else expected
 

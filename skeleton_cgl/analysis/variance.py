@@ -24,7 +24,7 @@ def explained_share(values: np.ndarray, groups: np.ndarray) -> tuple[float, floa
     """
     codes, sizes = np.unique(groups, return_inverse=True, return_counts=True)[1:]
     n, g = len(values), len(sizes)
-    if g < 2 or not np.ptp(values) > 0:
+    if g < 2 or np.ptp(values) == 0:
         return np.nan, np.nan
     deviations = values - values.mean()
     total = np.sum(deviations**2)

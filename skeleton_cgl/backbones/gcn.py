@@ -6,7 +6,7 @@ paths use the same weights and give the same numbers.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
@@ -14,20 +14,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from skeleton_cgl.backbones.backbone import Backbone
+from skeleton_cgl.scenarios.graphs import GraphBatch, neighbour_sum
 from skeleton_cgl.skeletons.layout import JointLayout
 
 if TYPE_CHECKING:
     import dgl
 
 PREDICTOR_WIDTH = 64
-
-
-@dataclass(frozen=True)
-class GraphBatch:
-    """Graphs batched by DGL, with the features (nodes, F) of their nodes; self-loops are edges like any other."""
-
-    graph: "dgl.DGLGraph"
-    features: Tensor
 
 
 class GraphConvolution(nn.Module):
@@ -71,10 +64,13 @@ class GCN(Backbone):
         return trajectories, self._dense_sum(trajectories)
 
     def forward(self, inputs: tuple[Tensor, Tensor] | GraphBatch) -> Tensor:
-        """Return (N, 64), an embedding per clip or graph."""
-        if isinstance(inputs, GraphBatch):
-            return self.predictor(self._read_graphs(inputs.graph, self._embed(inputs)[-1]))
-        return self.predictor(self._read_clips(self._embed(inputs)[-1]))
+        """Return (N, 64), an embedding per clip or graph; (N, width) per node where nodes are asked about."""
+        embedded = self._embed(inputs)[-1]
+        if not isinstance(inputs, GraphBatch):
+            return self.predictor(self._read_clips(embedded))
+        if inputs.nodes is not None:
+            return embedded[inputs.nodes]
+        return self.predictor(self._read_graphs(inputs.graph, embedded))
 
     def edge_attention(self, inputs: tuple[Tensor, Tensor] | GraphBatch) -> list[Tensor]:
         """Return, per layer, softmax over the in-edges of i of LeakyReLU₀.₂(Σ_d (h_j W)_d · tanh((h_i W)_d))."""
@@ -90,8 +86,8 @@ class GCN(Backbone):
         summed_by: Callable[[Tensor], Tensor]
         if isinstance(inputs, GraphBatch):
             hidden = inputs.features
-            summed_by = _sum_on_graph(inputs.graph)
-            summed = summed_by(hidden)
+            summed_by = partial(neighbour_sum, inputs.graph)
+            summed = summed_by(hidden) if inputs.summed is None else inputs.summed
         else:
             hidden, summed = inputs
             summed_by = self._dense_sum
@@ -121,7 +117,7 @@ class GCN(Backbone):
             weighted = dgl.sum_nodes(graph, "weighted")
         # Not dgl.max_nodes: its gradient cannot be differentiated again, and does not say so; TWP needs it.
         owner = torch.repeat_interleave(graph.batch_num_nodes()).unsqueeze(1).expand_as(hidden)
-        largest = torch.zeros_like(weighted).scatter_reduce(0, owner, hidden, "amax", include_self=False)
+        largest = hidden.new_zeros(weighted.shape).scatter_reduce(0, owner, hidden, "amax", include_self=False)
         return torch.cat([weighted, largest], dim=1)
 
 
@@ -137,15 +133,3 @@ def _attention_on_graph(graph: "dgl.DGLGraph", projected: Tensor) -> Tensor:
     sources, targets = graph.edges()
     products = (projected[sources] * torch.tanh(projected[targets])).sum(dim=1)
     return edge_softmax(graph, functional.leaky_relu(products, 0.2))
-
-
-def _sum_on_graph(graph: "dgl.DGLGraph") -> Callable[[Tensor], Tensor]:
-    import dgl.function as message
-
-    def summed(features: Tensor) -> Tensor:
-        with graph.local_scope():
-            graph.ndata["hidden"] = features
-            graph.update_all(message.copy_u("hidden", "message"), message.sum("message", "summed"))
-            return graph.ndata["summed"]
-
-    return summed

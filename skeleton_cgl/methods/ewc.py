@@ -4,12 +4,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from torch import Tensor
 
+from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.methods.importance import Anchor, sample_fisher, squared_gradient_of_loss
 from skeleton_cgl.methods.method import Method
 from skeleton_cgl.scenarios.scenario import Experience
 
 if TYPE_CHECKING:
     from skeleton_cgl.methods.learner import Batch, Learner
+
+
+_IMPORTANCES = {"batch": squared_gradient_of_loss, "sample": sample_fisher}
 
 
 class EWC(Method):
@@ -22,12 +26,17 @@ class EWC(Method):
     def __init__(self, strength: float = 1e6, importance: Literal["batch", "sample"] = "batch") -> None:
         if strength < 0:
             raise ValueError(f"strength {strength} is negative")
+        if importance not in _IMPORTANCES:
+            raise ValueError(f"unknown importance {importance!r}{did_you_mean(importance, _IMPORTANCES)}")
         self.strength = strength
-        self.importance = {"batch": squared_gradient_of_loss, "sample": sample_fisher}[importance]
+        self.importance = _IMPORTANCES[importance]
         self.anchors: list[Anchor] = []
 
     def loss(self, learner: "Learner", batch: "Batch") -> Tensor:
-        loss = learner.task_loss(batch)
+        return self.with_penalty(learner, learner.task_loss(batch))
+
+    def with_penalty(self, learner: "Learner", loss: Tensor) -> Tensor:
+        """Return the loss plus the penalty of leaving what past tasks need."""
         if not self.strength or not self.anchors:
             return loss
         parameters = learner.parameter_vector()

@@ -2,13 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from scipy.optimize import nnls
 from torch import Tensor
 
 from skeleton_cgl.methods.memory import Memory
-from skeleton_cgl.methods.method import Method
+from skeleton_cgl.methods.method import LearningFailed, Method
 from skeleton_cgl.scenarios.scenario import Experience
 
 if TYPE_CHECKING:
@@ -25,7 +24,8 @@ class GEM(Method):
         if margin < 0:
             raise ValueError(f"margin {margin} is negative")
         self.margin = margin
-        self.memory = Memory(0.2 if fraction is None and count is None else fraction, count)
+        # A task's memory passes through the backbone alone, and BatchNorm needs two.
+        self.memory = Memory(0.2 if fraction is None and count is None else fraction, count, fewest=2)
         self._remembered: list[Batch] = []
 
     def begin_task(self, learner: "Learner", experience: Experience) -> None:
@@ -38,6 +38,8 @@ class GEM(Method):
         gradient = learner.gradient_vector()
         with learner.statistics_kept():
             memories = torch.stack([learner.gradient_of(learner.task_loss(batch)) for batch in self._remembered])
+        if not (gradient.isfinite().all() and memories.isfinite().all()):
+            raise LearningFailed(f"a gradient of task {learner.tasks[-1]} or of its memory is not finite")
         projected = project(gradient, memories, self.margin)
         if projected is not gradient:
             learner.set_gradient(projected)
@@ -59,16 +61,17 @@ def project(gradient: Tensor, memories: Tensor, margin: float) -> Tensor:
     `gradient` itself is returned where no ⟨g, g_τ⟩ is negative. Rows and g are brought to length 1 before solving; v
     keeps its meaning, since the bound of each row is scaled along.
     """
-    g, rows = gradient.double().numpy(), memories.double().numpy()
-    lengths, length = np.linalg.norm(rows, axis=1), np.linalg.norm(g)
+    g, rows = gradient.double(), memories.double()
+    lengths, length = rows.norm(dim=1), g.norm()
     felt = lengths > 0
     if length == 0 or not felt.any() or (rows @ g >= 0).all():
         return gradient
     units = rows[felt] / lengths[felt, None]
     lowest = margin * lengths[felt] / length
-    quadratic = units @ units.T + _RIDGE * np.eye(len(units))
+    quadratic = units @ units.T + _RIDGE * torch.eye(len(units), dtype=units.dtype, device=units.device)
     linear = units @ (g / length) + quadratic @ lowest
     # With v = lowest + u, u ≥ 0, and quadratic = LLᵀ, the program is the least-squares problem min ‖Lᵀu + L⁻¹linear‖.
-    factor = np.linalg.cholesky(quadratic)
-    u, _ = nnls(factor.T, -np.linalg.solve(factor, linear))
-    return torch.from_numpy(g + length * (lowest + u) @ units).to(gradient.dtype)
+    factor = torch.linalg.cholesky(quadratic)
+    target = -torch.linalg.solve_triangular(factor, linear[:, None], upper=False)[:, 0]
+    u, _ = nnls(factor.T.cpu().numpy(), target.cpu().numpy())
+    return (g + length * (lowest + torch.from_numpy(u).to(lowest)) @ units).to(gradient.dtype)

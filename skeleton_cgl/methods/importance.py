@@ -48,7 +48,9 @@ def sample_fisher(learner: "Learner", samples: Samples) -> Tensor:
     with learner.answering():
         batch = learner.batch(samples)
         parameters = {name: value for name, value in learner.model.named_parameters() if value.requires_grad}
-        allowed = torch.ones(len(batch), 1, dtype=torch.bool) if batch.allowed is None else batch.allowed
+        allowed = batch.allowed
+        if allowed is None:
+            allowed = torch.ones(len(batch), 1, dtype=torch.bool, device=learner.device)
 
         def loss_of_one(parameters: dict[str, Tensor], row: Any, column: Tensor, allowed: Tensor) -> Tensor:
             outputs = functional_call(learner.model, parameters, (_each(row, lambda part: part[None]),))

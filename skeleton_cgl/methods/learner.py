@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
+from math import isfinite
+from statistics import fmean
 from typing import Any
 
 import torch
@@ -18,17 +20,13 @@ from torch.nn import functional
 from skeleton_cgl.backbones.backbone import Backbone, embedding_width, make_backbone
 from skeleton_cgl.backbones.head import ClassHead
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.methods.method import METHODS, Method
+from skeleton_cgl.methods.method import METHODS, LearningFailed, Method
 from skeleton_cgl.methods.training import Training
 from skeleton_cgl.process import choose_device, ensure_bfloat16_works
 from skeleton_cgl.scenarios.scenario import Experience, Queries, Samples, Scenario, Task, as_task
 from skeleton_cgl.seeds import seed_of
 
 _ANSWERED_AT_ONCE = 1024
-
-
-class LearningFailed(RuntimeError):
-    """A task could not be learned: the loss is not finite."""
 
 
 @dataclass(frozen=True)
@@ -80,9 +78,7 @@ class Learner:
             raise InputError(
                 f"method {type(method).__name__} is defined for {', '.join(method.settings)}, not for {setting}"
             )
-        self.device = choose_device(training.device)
-        if training.precision == "bfloat16" and self.device.type == "cpu":
-            ensure_bfloat16_works()
+        self.device = _ready_device(training)
         self.model = Model(backbone, head).to(self.device)
         self.backbone = backbone
         self.head = head
@@ -95,7 +91,7 @@ class Learner:
         method.check(self)
 
     def learn(self, experience: Experience, seed: int, progress: Callable[[int, float], None] | None = None) -> None:
-        """Learn one task; `progress` is told every epoch and its loss. Fails when the loss is not finite."""
+        """Learn one task; `progress` is told every epoch and its mean loss. Fails when the loss is not finite."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self._meet(experience)
@@ -120,10 +116,11 @@ class Learner:
         whole = self.batch(samples, training=True) if self._same_batch_every_epoch(samples) else None
         for epoch in range(self.training.epochs):
             self.backbone.train()
+            losses = []
             for batch in [whole] if whole is not None else self._batches(samples):
-                loss = self._step(batch)
+                losses.append(self._step(batch))
             if progress:
-                progress(epoch, loss)
+                progress(epoch, fmean(losses))
             if best and best.is_over(self.training.patience):
                 break
         if best:
@@ -294,6 +291,13 @@ class Learner:
         self.method.restore(state["method"])
 
 
+def _ready_device(training: Training) -> torch.device:
+    device = choose_device(training.device)
+    if training.precision == "bfloat16" and device.type == "cpu":
+        ensure_bfloat16_works()
+    return device
+
+
 def _to(inputs: Any, device: torch.device) -> Any:
     """Return inputs on a device; what has no `to` stays."""
     if isinstance(inputs, tuple):
@@ -315,6 +319,8 @@ class BestEpoch:
         """Look at the learner after an epoch; return whether the loss has not improved for `patience` epochs."""
         with self._learner.answering(), torch.no_grad():
             loss = float(self._learner.task_loss(self._batch))
+        if not isfinite(loss):
+            raise LearningFailed(f"the validation loss of task {self._learner.tasks[-1]} is {loss}")
         if loss < self._lowest:
             self._lowest, self._since = loss, 0
             self._weights = copy.deepcopy(self._learner.model.state_dict())
@@ -336,6 +342,9 @@ def make_learner(
     method_parameters: dict[str, Any] | None = None,
 ) -> Learner:
     """Return a learner for a scenario, its first weights drawn from `seed`; refuse what does not fit together."""
+    training = training or Training()
+    # Before the backbone is tried: an instruction set can be chosen until the first computation.
+    _ready_device(training)
     module = make_backbone(backbone, backbone_parameters or {}, scenario.backbone_arguments(), seed)
     queries = scenario.queries()
     few = queries.ids[:2]
@@ -345,7 +354,7 @@ def make_learner(
         module,
         head,
         METHODS.make(method, method_parameters or {}),
-        training or Training(),
+        training,
         scenario.setting,
         seed,
     )

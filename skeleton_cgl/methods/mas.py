@@ -5,12 +5,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 from torch import Tensor
 
+from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.methods.importance import Anchor
 from skeleton_cgl.methods.method import Method
 from skeleton_cgl.scenarios.scenario import Experience
 
 if TYPE_CHECKING:
     from skeleton_cgl.methods.learner import Batch, Learner
+
+
+_IMPORTANCES = {"squared": torch.square, "absolute": torch.abs}
 
 
 class MAS(Method):
@@ -23,8 +27,10 @@ class MAS(Method):
     def __init__(self, strength: float = 100, importance: Literal["squared", "absolute"] = "squared") -> None:
         if strength < 0:
             raise ValueError(f"strength {strength} is negative")
+        if importance not in _IMPORTANCES:
+            raise ValueError(f"unknown importance {importance!r}{did_you_mean(importance, _IMPORTANCES)}")
         self.strength = strength
-        self.importance_of = {"squared": torch.square, "absolute": torch.abs}[importance]
+        self.importance_of = _IMPORTANCES[importance]
         self.anchor: Anchor | None = None
         self.samples = 0
 
@@ -45,10 +51,10 @@ class MAS(Method):
         self.samples += count
 
     def importance(self, learner: "Learner", experience: Experience) -> Tensor:
-        """Return the importance of every parameter for the outputs of one task."""
+        """Return the importance of every parameter for the outputs of the task just learned."""
         with learner.answering():
             batch = learner.batch(experience.training)
-            columns = learner.head.columns(torch.tensor(experience.task))
+            columns = learner.head.columns(torch.tensor(learner.tasks[-1]))
             outputs = learner.outputs(batch.inputs)[:, columns]
             return self.importance_of(learner.gradient_of(outputs.square().mean()))
 

@@ -10,26 +10,27 @@ from skeleton_cgl.scenarios.scenario import Experience, Pool, Samples
 
 
 class Memory:
-    """Keeps a fraction of every task's training samples (at least one), or a count of them.
+    """Keeps a fraction of every task's training samples (at least `fewest`), or a count of them.
 
     Which samples are kept depends on the seed given to `keep` alone; a task keeps its samples for good.
     """
 
-    def __init__(self, fraction: float | None, count: int | None) -> None:
+    def __init__(self, fraction: float | None, count: int | None, fewest: int = 1) -> None:
         if (fraction is None) == (count is None):
             raise InputError("memory: give either a fraction or a count")
         if fraction is not None and not 0 < fraction <= 1:
             raise InputError(f"memory: fraction {fraction} is not between 0 and 1")
-        if count is not None and count < 1:
-            raise InputError(f"memory: count {count} is not at least 1")
+        if count is not None and (not isinstance(count, int) or count < fewest):
+            raise InputError(f"memory: count {count} is not a whole number of at least {fewest}")
         self._fraction = fraction
         self._count = count
+        self._fewest = fewest
         self._kept: list[tuple[Tensor, Tensor]] = []
 
     def keep(self, experience: Experience, seed: int) -> None:
         """Choose and keep samples of a task that has been learned."""
         training = experience.training
-        wanted = self._count if self._fraction is None else max(1, round(self._fraction * len(training)))
+        wanted = self._count if self._fraction is None else max(self._fewest, round(self._fraction * len(training)))
         shuffled = torch.randperm(len(training), generator=torch.Generator().manual_seed(seed))
         chosen = training.select(shuffled[:wanted].sort().values)
         self._kept.append((chosen.ids, chosen.labels))

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from skeleton_cgl.methods.learner import Batch, Learner
 
 
+class LearningFailed(RuntimeError):
+    """A task could not be learned: the loss or what follows from it is not finite."""
+
+
 class Method:
     """Derive from this and override the moments the method cares about; without any it learns the task and no more.
 

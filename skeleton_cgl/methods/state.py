@@ -1,10 +1,11 @@
 """A learner's state as bytes and back, exactly: tensors and plain values only, never code.
 
-The bytes are a safetensors file: every tensor under a number, and the nesting of dicts and lists around them as JSON in
-its header.
+The bytes are a checksum and a safetensors file: every tensor under a number, and the nesting of dicts and lists around
+them as JSON in its header.
 """
 
 import json
+from hashlib import sha256
 from typing import Any
 
 import torch
@@ -14,6 +15,7 @@ from torch import Tensor
 from skeleton_cgl.errors import InputError
 
 _HEADER = "nesting"
+_CHECKSUM_SIZE = 32
 
 
 def to_bytes(state: dict[str, Any]) -> bytes:
@@ -21,18 +23,22 @@ def to_bytes(state: dict[str, Any]) -> bytes:
     tensors: dict[str, Tensor] = {}
     nesting = json.dumps(_describe(state, tensors))
     # An empty file is not allowed, so that there is always one tensor.
-    return save({"": torch.zeros(1), **tensors}, metadata={_HEADER: nesting})
+    content = save({"": torch.zeros(1), **tensors}, metadata={_HEADER: nesting})
+    return _checksum(content) + content
 
 
 def from_bytes(content: bytes) -> dict[str, Any]:
     """Return the state that `to_bytes` gave these bytes for; refuse damaged ones."""
-    try:
-        tensors = load(content)
-        size = int.from_bytes(content[:8], "little")
-        nesting = json.loads(json.loads(content[8 : 8 + size])["__metadata__"][_HEADER])
-    except (ValueError, KeyError, RuntimeError) as error:
-        raise InputError(f"the saved state of a learner is damaged: {error}") from error
-    return _rebuild(nesting, tensors)
+    checksum, content = content[:_CHECKSUM_SIZE], content[_CHECKSUM_SIZE:]
+    if _checksum(content) != checksum:
+        raise InputError("the saved state of a learner is damaged")
+    size = int.from_bytes(content[:8], "little")
+    nesting = json.loads(json.loads(content[8 : 8 + size])["__metadata__"][_HEADER])
+    return _rebuild(nesting, load(content))
+
+
+def _checksum(content: bytes) -> bytes:
+    return sha256(content).digest()
 
 
 def _describe(value: Any, tensors: dict[str, Tensor]) -> Any:

@@ -38,14 +38,14 @@ class TWP(EWC):
             )
 
     def loss(self, learner: "Learner", batch: "Batch") -> Tensor:
-        loss = super().loss(learner, batch)
-        return loss + self.beta * self.gradient_norm(learner, batch) if self.beta else loss
+        task_loss = learner.task_loss(batch)
+        loss = self.with_penalty(learner, task_loss)
+        return loss + self.beta * self.gradient_norm(learner, task_loss) if self.beta else loss
 
-    def gradient_norm(self, learner: "Learner", batch: "Batch") -> Tensor:
+    def gradient_norm(self, learner: "Learner", task_loss: Tensor) -> Tensor:
         """Return ‖∇L‖₁ of the task loss, differentiably."""
-        parameters = learner.parameters()
-        gradients = torch.autograd.grad(learner.task_loss(batch), parameters, create_graph=True)
-        return sum(gradient.abs().sum() for gradient in gradients)
+        gradients = torch.autograd.grad(task_loss, learner.parameters(), create_graph=True, allow_unused=True)
+        return sum(gradient.abs().sum() for gradient in gradients if gradient is not None)
 
     def loss_and_topology(self, learner: "Learner", samples: Samples) -> Tensor:
         """Return λ_l F_loss + λ_t F_topology."""

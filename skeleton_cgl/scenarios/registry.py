@@ -12,7 +12,7 @@ from skeleton_cgl.skeletons.preparation import Augmentation
 
 
 class SkeletonSettings(Checked):
-    """The fields of a skeleton scenario; see `skeleton_cgl.scenarios.skeleton`."""
+    """Action recognition on the clips of an archive; see `skeleton_cgl.scenarios.skeleton`."""
 
     kind: Literal["skeleton"] = "skeleton"
     data: str = "synthetic"
@@ -35,7 +35,22 @@ class SkeletonSettings(Checked):
         )
 
 
-KINDS: dict[str, type[Checked]] = {"skeleton": SkeletonSettings}
+class NodeSettings(Checked):
+    """Node classification on one graph; see `skeleton_cgl.scenarios.node`."""
+
+    kind: Literal["node"]
+    data: str
+    dataset: Literal["cora", "citeseer"] = "cora"
+    setting: Literal["class-il", "task-il"] = "class-il"
+    classes_per_task: int = Field(default=2, ge=1)
+
+    def make(self, seed: int) -> Scenario:  # noqa: ARG002
+        from skeleton_cgl.scenarios.node import NodeScenario
+
+        return NodeScenario(self.data, self.dataset, self.setting, self.classes_per_task)
+
+
+KINDS: dict[str, type[Checked]] = {"skeleton": SkeletonSettings, "node": NodeSettings}
 """The kinds of scenarios and their fields."""
 
 

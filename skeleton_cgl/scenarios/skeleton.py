@@ -1,7 +1,6 @@
 """Skeleton action recognition as a scenario: the classes of an archive arrive task by task."""
 
 import hashlib
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +10,15 @@ from torch import Tensor, nn
 
 from skeleton_cgl.config import check
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.scenarios.evaluator import check_shape, confusion
-from skeleton_cgl.scenarios.scenario import SETTINGS, Experience, Queries, Samples, Score, Task, as_task
-from skeleton_cgl.scenarios.split import TEST, TRAINING, VALIDATION, Split, divide
+from skeleton_cgl.scenarios.labelled import LabelledSamples
+from skeleton_cgl.scenarios.split import Split, divide
 from skeleton_cgl.seeds import seed_of
 from skeleton_cgl.skeletons import Archive, Augmentation, Preparation
 from skeleton_cgl.skeletons.datasets import open_dataset
 from skeleton_cgl.skeletons.preparation import make_clip
 
 
-class SkeletonScenario:
+class SkeletonScenario(LabelledSamples):
     """Class- or task-incremental learning of the actions in an archive.
 
     data: the path of an archive or the name of a built-in data set; setting: "class-il" or "task-il"; classes_per_task
@@ -37,52 +35,28 @@ class SkeletonScenario:
         preparation: dict[str, Any] | None = None,
         augmentation: Augmentation | None = None,
     ) -> None:
-        if setting not in SETTINGS:
-            raise InputError(f"scenario: setting {setting!r} is not one of {', '.join(SETTINGS)}")
         split = split or Split()
         with open_dataset(data) as archive:
-            self.units = archive.classes
             self._layout = archive.layout
             self._preparation = _override(archive.preparation, preparation or {})
             self.actors, _, self.coordinates = archive.sequence_shape
             shuffled = np.random.default_rng(seed_of("samples", split.seed)).permutation(len(archive))
             groups = {"class": None, "subject": archive.subjects, "view": archive.views}[split.by]
-            parts = divide(split, archive.labels, self.units, groups)[shuffled]
-            labels = archive.labels[shuffled]
-            self._pool = SkeletonPool(archive, shuffled, self._preparation, augmentation)
-            digest = archive.digest
-        self.setting = setting
-        self.default_tasks = _divide_classes(len(self.units), classes_per_task)
-        self._labels = torch.from_numpy(labels)
-        self._parts = torch.from_numpy(parts)
-        self._queries = torch.from_numpy(np.flatnonzero(parts != TRAINING))
-        described = [digest, setting, self._preparation.model_dump_json(), split.model_dump_json()]
+            parts = divide(split, archive.labels, archive.classes, groups)[shuffled]
+            super().__init__(
+                SkeletonPool(archive, shuffled, self._preparation, augmentation),
+                torch.from_numpy(archive.labels[shuffled]),
+                torch.from_numpy(parts),
+                archive.classes,
+                setting,
+                classes_per_task,
+            )
+            described = [archive.digest, setting, self._preparation.model_dump_json(), split.model_dump_json()]
         described.append("" if augmentation is None else augmentation.model_dump_json())
         self.digest = hashlib.sha256("\n".join(described).encode() + parts.tobytes()).hexdigest()
 
-    def experience(self, task: Task) -> Experience:
-        task = as_task(task)
-        if task[0] < 0 or task[-1] >= len(self.units):
-            raise InputError(f"task {task}: classes are 0–{len(self.units) - 1}")
-        return Experience(task, self._samples(task, TRAINING), self._samples(task, VALIDATION))
-
-    def _samples(self, task: Task, part: int) -> Samples:
-        ids = ((self._parts == part) & torch.isin(self._labels, torch.tensor(task))).nonzero()[:, 0]
-        return Samples(self._pool, ids, self._labels[ids])
-
-    def queries(self) -> Queries:
-        return Queries(self._pool, self._queries)
-
-    def score(self, answers: Tensor, learned: Sequence[Task]) -> Score:
-        counts = {}
-        check_shape(answers, len(self._queries), len(self.units))
-        for part in (TEST, VALIDATION):
-            rows = self._parts[self._queries] == part
-            truth = self._labels[self._queries][rows]
-            counts[part] = confusion(answers[rows], truth, learned, len(self.units), self.setting)
-        return Score(test=counts[TEST], validation=counts[VALIDATION])
-
     def backbone_arguments(self) -> dict[str, Any]:
+        """Return what backbones for clips may ask for."""
         return {
             "layout": self._layout,
             "frames": self._preparation.frames,
@@ -99,12 +73,6 @@ def _override(preparation: Preparation, fields: dict[str, Any]) -> Preparation:
             f"scenario: preparation: centre is the archive's, {preparation.centre}; found {fields['centre']}"
         )
     return check(preparation.model_dump() | fields, Preparation, where="scenario: preparation")
-
-
-def _divide_classes(classes: int, per_task: int) -> tuple[Task, ...]:
-    if per_task < 1 or classes % per_task:
-        raise InputError(f"scenario: classes_per_task: {classes} classes do not divide into tasks of {per_task}")
-    return tuple(tuple(range(first, first + per_task)) for first in range(0, classes, per_task))
 
 
 class SkeletonPool:

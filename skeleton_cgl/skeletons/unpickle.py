@@ -7,7 +7,7 @@ knows the few names that arrays need and refuses every other one.
 import codecs
 import pickle
 import struct
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
@@ -61,12 +61,31 @@ def _numpy_names() -> dict[tuple[str, str], Callable]:
     return names
 
 
+class SparseRows:
+    """What a pickled SciPy matrix of compressed sparse rows says of itself: data, indices, indptr and shape."""
+
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    _shape: tuple[int, int]
+
+    def dense(self) -> np.ndarray:
+        """Return the matrix as an ordinary array."""
+        dense = np.zeros(self._shape, dtype=self.data.dtype)
+        rows = np.repeat(np.arange(self._shape[0]), np.diff(self.indptr))
+        dense[rows, self.indices] = self.data
+        return dense
+
+
+_PLAIN = (set, frozenset, complex, bytearray, list, dict, tuple)
 _ALLOWED: dict[tuple[str, str], Callable] = {
     **_numpy_names(),
     ("collections", "OrderedDict"): OrderedDict,
+    ("collections", "defaultdict"): defaultdict,
     ("_codecs", "encode"): _encode,
-    **{(module, kind.__name__): kind for module in ("builtins", "__builtin__") for kind in (set, frozenset, complex)},
-    **{(module, "bytearray"): bytearray for module in ("builtins", "__builtin__")},
+    ("scipy.sparse.csr", "csr_matrix"): SparseRows,
+    ("scipy.sparse._csr", "csr_matrix"): SparseRows,
+    **{(module, kind.__name__): kind for module in ("builtins", "__builtin__") for kind in _PLAIN},
 }
 
 

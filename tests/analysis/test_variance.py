@@ -56,6 +56,13 @@ def test_accuracies_made_of_the_position_are_explained_by_it() -> None:
     assert shares.xs("mates", level="factor")["eta_squared"].isna().all()
 
 
+def test_accuracies_made_of_the_last_task_are_explained_by_it() -> None:
+    runs = [run_records([20 * order[-1][0]] * 6, order) for order in ORDERS]
+    means = mean_variance_explained(as_records(runs)).set_index("factor")
+    assert means.loc["last", "eta_squared"] == pytest.approx(1)
+    assert means.loc["position", "eta_squared"] < 0.6
+
+
 def test_accuracies_made_of_the_mates_are_explained_by_them() -> None:
     orders = [*ORDERS, *[tuple(CLASS_ORDER[i] for i in turn) for turn in ((0, 1, 2), (2, 0, 1), (1, 2, 0))]]
     runs = [run_records([80 if (0, 1) in order else 20] * 6, order, "class") for order in orders]

@@ -10,7 +10,6 @@ from skeleton_cgl.methods.gem import GEM
 from skeleton_cgl.methods.learner import Batch, Learner
 from skeleton_cgl.methods.method import Method
 from skeleton_cgl.scenarios.scenario import SETTINGS, join
-from skeleton_cgl.scenarios.skeleton import SkeletonScenario
 from tests.methods.by_hand import HandMade, balanced_cross_entropy
 from tests.methods.learners import (
     METHODS,
@@ -20,6 +19,7 @@ from tests.methods.learners import (
     seed_for,
     small_learner,
 )
+from tests.scenarios.small import scenario_of
 
 
 class BareOnCurrentClasses(Method):
@@ -45,7 +45,7 @@ class BareOnCurrentClasses(Method):
     ],
 )
 def test_without_strength_a_method_is_bare_to_the_bit(small: Path, method: str, parameters: dict, setting: str) -> None:
-    scenario = SkeletonScenario(small, setting)
+    scenario = scenario_of(small, setting)
     bare = answers_after_every_stage(small_learner(scenario), scenario)
     assert_same_to_the_bit(
         answers_after_every_stage(small_learner(scenario, method, parameters), scenario),
@@ -55,7 +55,7 @@ def test_without_strength_a_method_is_bare_to_the_bit(small: Path, method: str, 
 
 @pytest.mark.parametrize("method", sorted(set(METHODS) - {"bare"}))
 def test_with_strength_a_method_departs_from_bare_and_not_before_there_is_a_past(small: Path, method: str) -> None:
-    scenario = SkeletonScenario(small)
+    scenario = scenario_of(small)
     bare = answers_after_every_stage(small_learner(scenario), scenario)
     found = answers_after_every_stage(small_learner(scenario, method, METHODS[method]), scenario)
     # TWP's β‖∇L‖₁ is felt from the first task on.
@@ -65,7 +65,7 @@ def test_with_strength_a_method_departs_from_bare_and_not_before_there_is_a_past
 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_lwf_without_strength_is_bare_on_the_current_classes(small: Path, setting: str) -> None:
-    scenario = SkeletonScenario(small, setting)
+    scenario = scenario_of(small, setting)
     found = answers_after_every_stage(small_learner(scenario, "lwf", {"strength": 0}), scenario)
     name = f"{__name__}:{BareOnCurrentClasses.__name__}"
     expected = answers_after_every_stage(small_learner(scenario, name), scenario)
@@ -74,7 +74,7 @@ def test_lwf_without_strength_is_bare_on_the_current_classes(small: Path, settin
 
 
 def test_in_task_il_lwf_without_strength_is_bare(small: Path) -> None:
-    scenario = SkeletonScenario(small, "task-il")
+    scenario = scenario_of(small, "task-il")
     found = answers_after_every_stage(small_learner(scenario, "lwf", {"strength": 0}), scenario)
     assert_same_to_the_bit(found, answers_after_every_stage(small_learner(scenario), scenario))
 
@@ -82,7 +82,7 @@ def test_in_task_il_lwf_without_strength_is_bare(small: Path) -> None:
 @pytest.mark.parametrize("margin", [0, 5])
 def test_gem_whose_constraints_never_bind_is_bare_to_the_bit(small: Path, margin: float) -> None:
     """The same task over and over, all of it remembered: the gradient and those of the memories are one."""
-    scenario = SkeletonScenario(small)
+    scenario = scenario_of(small)
     again = [(0, 1, 4)] * 3
     found = small_learner(scenario, "gem", {"fraction": 1, "margin": margin})
     bare = answers_after_every_stage(small_learner(scenario), scenario, again)
@@ -112,7 +112,7 @@ class WatchedGEM(GEM):
 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_no_step_of_gem_increases_a_memory_loss_to_first_order(small: Path, setting: str) -> None:
-    scenario = SkeletonScenario(small, setting)
+    scenario = scenario_of(small, setting)
     learner = small_learner(scenario, f"{__name__}:{WatchedGEM.__name__}", epochs=6)
     answers_after_every_stage(learner, scenario)
     before, after = (torch.cat(products) for products in zip(*learner.method.products, strict=True))
@@ -123,7 +123,7 @@ def test_no_step_of_gem_increases_a_memory_loss_to_first_order(small: Path, sett
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("training", [{}, {"batch_size": 7}, {"optimizer": "sgd"}])
 def test_replay_of_everything_is_joint_to_the_bit(small: Path, setting: str, training: dict) -> None:
-    scenario = SkeletonScenario(small, setting)
+    scenario = scenario_of(small, setting)
     replay = small_learner(scenario, "replay", {"fraction": 1}, **training)
     joint = answers_after_every_stage(small_learner(scenario, "joint", **training), scenario)
     assert_same_to_the_bit(answers_after_every_stage(replay, scenario), joint)
@@ -133,7 +133,7 @@ def test_replay_of_everything_is_joint_to_the_bit(small: Path, setting: str, tra
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_bare_and_joint_are_as_done_by_hand(small: Path, setting: str, backbone: str) -> None:
     """Bare on each task, Joint on all experiences put together; in task-il each sample among its task's classes."""
-    scenario = SkeletonScenario(small, setting)
+    scenario = scenario_of(small, setting)
     for method in ("bare", "joint"):
         learner = small_learner(scenario, method, backbone=backbone, optimizer="sgd", learning_rate=0.05)
         hand = HandMade(scenario, backbone)

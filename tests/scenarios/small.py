@@ -1,10 +1,12 @@
 """A small data set for tests of scenarios and learners: five joints, a few frames, unequal classes, random motions."""
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
+from skeleton_cgl.scenarios.skeleton import SkeletonScenario
 from skeleton_cgl.skeletons import JointLayout, Preparation, Recording, write_archive
 from tests.skeletons.sources import ListSource
 
@@ -43,6 +45,12 @@ def small_source(names: Sequence[str] = NAMES, actors: int = 1, fewest: int = 15
                 )
             )
     return ListSource(recordings, tuple(names), LAYOUT, PREPARATION)
+
+
+@cache
+def scenario_of(archive: Path, setting: str = "class-il") -> SkeletonScenario:
+    """Return a scenario with all else by default; made once, since learning leaves it alone."""
+    return SkeletonScenario(archive, setting)
 
 
 def write_small(path: Path, **choices) -> Path:

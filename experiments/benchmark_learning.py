@@ -1,0 +1,308 @@
+"""Where the time of a stage goes: dense path, DGL path, bare matrix products, methods, ST-GCN, memory.
+
+Everything is timed in one run on one thread, variants alternating, medians compared; the data are random clips of the
+size of a stage on N-UCLA (237 clips × 20 joints × 52 frames × 3), so that no data set is needed. The last line is one
+JSON object: milliseconds per epoch, and ratios.
+
+    python experiments/benchmark_learning.py [--rounds 15] [--stgcn-rounds 3]
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from skeleton_cgl.methods.learner import Learner, make_learner
+from skeleton_cgl.methods.method import METHODS
+from skeleton_cgl.methods.training import Training
+from skeleton_cgl.process import ensure_bfloat16_works, settle
+from skeleton_cgl.scenarios.graphs import GraphBatch
+from skeleton_cgl.scenarios.labelled import LabelledSamples
+from skeleton_cgl.scenarios.scenario import Samples
+from skeleton_cgl.scenarios.skeleton import SkeletonPool
+from skeleton_cgl.skeletons import NTU, UCLA, Archive, JointLayout, Preparation, Recording
+
+CLIPS, FRAMES, COORDINATES, WIDTH, CLASSES = 237, 52, 3, 64, 10
+EPOCHS = 10
+"""Epochs of one measurement."""
+
+
+class RandomClips:
+    """A source of random recordings, the classes in turn."""
+
+    provenance: dict[str, str] = {}  # noqa: RUF012
+
+    def __init__(self, layout: JointLayout, clips: int, frames: int) -> None:
+        self.layout = layout
+        self.classes = tuple(f"class {label}" for label in range(CLASSES))
+        self.preparation = Preparation(frames=frames, centre=1, scale="none", fit="repeat")
+        self._clips, self._frames = clips, frames
+
+    def __len__(self) -> int:
+        return self._clips
+
+    def recordings(self) -> Any:
+        random = np.random.default_rng(0)
+        for index in range(self._clips):
+            positions = random.standard_normal((1, self._frames, len(self.layout), COORDINATES), dtype=np.float32)
+            yield Recording(f"clip {index}", positions, index % CLASSES)
+
+
+class RandomScenario(LabelledSamples):
+    """All random clips as training samples of two tasks, and a few of them as queries too."""
+
+    digest = "random"
+
+    def __init__(self, layout: JointLayout = UCLA, clips: int = CLIPS, frames: int = FRAMES) -> None:
+        source = RandomClips(layout, clips, frames)
+        archive = Archive.in_memory(source)
+        pool = SkeletonPool(archive, np.arange(clips), source.preparation, None)
+        labels = torch.arange(clips) % CLASSES
+        parts = torch.zeros(clips, dtype=torch.int64)
+        parts[:CLASSES], parts[CLASSES : 2 * CLASSES] = 1, 2
+        super().__init__(pool, labels, parts, source.classes, "class-il", CLASSES // 2)
+        self._source = source
+
+    def everything(self) -> Samples:
+        """Return all clips, whatever their part."""
+        return Samples(self._pool, torch.arange(len(self._labels)), self._labels)
+
+    def backbone_arguments(self) -> dict[str, Any]:
+        frames = self._source.preparation.frames
+        return {
+            "layout": self._source.layout,
+            "frames": frames,
+            "channels": COORDINATES,
+            "features": frames * COORDINATES,
+        }
+
+
+class DglPool:
+    """The same clips as DGL graphs, batched anew whenever they are asked for; `rebuild` makes the graphs anew too."""
+
+    augmented = True
+
+    def __init__(self, clips: Tensor, layout: JointLayout, rebuild: bool) -> None:
+        self._features = clips.permute(0, 3, 2, 1).flatten(2).contiguous()
+        self._layout = layout
+        self._graphs = None if rebuild else [self._graph(features) for features in self._features]
+
+    def _graph(self, features: Tensor) -> Any:
+        graph = self._layout.graph()
+        graph.ndata["trajectory"] = features
+        return graph
+
+    def inputs(self, ids: Tensor, backbone: nn.Module, training: bool = False) -> GraphBatch:  # noqa: ARG002
+        import dgl
+
+        graphs = [
+            self._graph(self._features[index]) if self._graphs is None else self._graphs[index]
+            for index in ids.tolist()
+        ]
+        batch = dgl.batch(graphs)
+        return GraphBatch(batch, batch.ndata["trajectory"])
+
+
+def trainer(learner: Learner, samples: Samples) -> Callable[[], None]:
+    """Return a function that trains for EPOCHS epochs on the samples, as a stage does."""
+    if not learner.tasks:
+        learner.head.meet(range(CLASSES))
+        learner.tasks.append(tuple(range(CLASSES)))
+        learner.optimizer = learner._new_optimizer()
+    return lambda: learner._train(samples, samples, None)
+
+
+def alternate(variants: dict[str, Callable[[], None]], rounds: int) -> dict[str, float]:
+    """Return the median milliseconds of each variant, run in turn."""
+    seconds: dict[str, list[float]] = {name: [] for name in variants}
+    for run in variants.values():
+        run()
+    for _ in range(rounds):
+        for name, run in variants.items():
+            started = time.perf_counter()
+            run()
+            seconds[name].append(time.perf_counter() - started)
+    return {name: 1000 * statistics.median(values) for name, values in seconds.items()}
+
+
+def products_of(rows: Tensor, weight: Tensor, gradient: Tensor, first: bool = False) -> None:
+    """The products of a linear layer, forward and backward; the first layer's input needs no gradient."""
+    rows @ weight.T
+    gradient.T @ rows
+    if not first:
+        gradient @ weight
+
+
+def gcn_products() -> Callable[[], None]:
+    """Return the bare matrix products of an epoch of the two-layer GCN."""
+    joints, random = len(UCLA), torch.randn
+    nodes = CLIPS * joints
+    trajectories, summed = random(nodes, FRAMES * COORDINATES), random(nodes, FRAMES * COORDINATES)
+    hidden, gradient, gate = random(nodes, WIDTH), random(nodes, WIDTH), random(nodes, 1)
+    first, second, gating = random(WIDTH, FRAMES * COORDINATES), random(WIDTH, WIDTH), random(1, WIDTH)
+    read, embedded, outputs = random(CLIPS, 2 * WIDTH), random(CLIPS, 64), random(CLIPS, CLASSES)
+    predictor, head = random(64, 2 * WIDTH), random(CLASSES, 64)
+    adjacency = torch.from_numpy(UCLA.adjacency()).expand(CLIPS, -1, -1)
+
+    def run() -> None:
+        for _ in range(EPOCHS):
+            products_of(summed, first, gradient, first=True)
+            products_of(trajectories, first, gradient, first=True)
+            products_of(hidden, second, gradient)
+            products_of(hidden, second, gradient)
+            torch.bmm(adjacency, hidden.view(CLIPS, joints, WIDTH))
+            torch.bmm(adjacency, gradient.view(CLIPS, joints, WIDTH))
+            products_of(hidden, gating, gate)
+            products_of(read, predictor, embedded)
+            products_of(embedded, head, outputs)
+
+    return run
+
+
+def stgcn_products() -> Callable[[], None]:
+    """Return the bare matrix products and temporal convolutions of an epoch of the two-layer ST-GCN."""
+    joints, random = len(UCLA), torch.randn
+    skeletons = CLIPS * FRAMES
+    rows = skeletons * joints
+    edges = random(3 * joints, joints).expand(skeletons, -1, -1)
+    kernel = random(WIDTH, WIDTH, 9, 1).contiguous(memory_format=torch.channels_last)
+    hidden, gradient = random(rows, WIDTH), random(rows, WIDTH)
+
+    def convolution() -> None:
+        image, back = (each.view(CLIPS, FRAMES, joints, WIDTH).permute(0, 3, 1, 2) for each in (hidden, gradient))
+        functional.conv2d(image, kernel, padding=(4, 0))
+        torch.ops.aten.convolution_backward(
+            back, image, kernel, None, [1, 1], [4, 0], [1, 1], False, [0, 0], 1, [True, True, False]
+        )
+
+    def spatial(channels: int) -> Callable[[], None]:
+        entering, summed = random(rows, channels), random(rows, 3 * channels)
+        weight = random(WIDTH, 3 * channels)
+
+        def run() -> None:
+            features, gathered = entering.view(-1, joints, channels), summed.view(-1, 3 * joints, channels)
+            torch.bmm(edges, features)
+            torch.bmm(edges.mT, gathered)
+            torch.bmm(gathered, features.mT)
+            products_of(summed, weight, gradient)
+
+        return run
+
+    first, second = spatial(COORDINATES), spatial(WIDTH)
+    clips, residual = random(rows, COORDINATES), random(WIDTH, COORDINATES)
+
+    def run() -> None:
+        convolution()
+        convolution()
+        first()
+        second()
+        products_of(clips, residual, gradient)
+
+    return run
+
+
+def measure_gcn(rounds: int) -> dict[str, float]:
+    scenario = RandomScenario()
+    samples = scenario.everything()
+    clips = scenario._pool._clips
+    training = Training(epochs=EPOCHS)
+    variants = {"products": gcn_products()}
+    variants["dense"] = trainer(make_learner(scenario, training=training), samples)
+    for name, rebuild in (("dgl", False), ("dgl_rebuilt", True)):
+        pool = DglPool(clips, UCLA, rebuild)
+        learner = make_learner(scenario, training=training)
+        variants[name] = trainer(learner, Samples(pool, samples.ids, samples.labels))
+    return {f"gcn_{name}_ms": value / EPOCHS for name, value in alternate(variants, rounds).items()}
+
+
+def measure_methods(rounds: int) -> dict[str, float]:
+    """Return the milliseconds per epoch of every method on its second task."""
+    scenario = RandomScenario()
+    tasks = scenario.default_tasks
+    variants = {}
+    for name in METHODS.known:
+        learner = make_learner(scenario, method=name, training=Training(epochs=EPOCHS))
+        learner.learn(scenario.experience(tasks[0]), 0)
+        state = learner.state()
+
+        def second_task(learner: Learner = learner, state: dict = state) -> None:
+            learner.restore(state)
+            learner.learn(scenario.experience(tasks[1]), 1)
+
+        variants[name] = second_task
+    return {f"method_{name}_ms": value / EPOCHS for name, value in alternate(variants, rounds).items()}
+
+
+def measure_stgcn(rounds: int, precision: str) -> dict[str, float]:
+    scenario = RandomScenario()
+    training = Training(epochs=1, precision=precision)
+    learner = make_learner(scenario, backbone="stgcn", training=training)
+    variants = {f"stgcn_{precision}_ms": trainer(learner, scenario.everything())}
+    if precision == "float32":
+        variants["stgcn_products_ms"] = stgcn_products()
+    return alternate(variants, rounds)
+
+
+def measure_memory() -> dict[str, float]:
+    """Return the peak memory of an epoch at the size of an NTU task: 1066 clips × 25 joints × 900."""
+    scenario = RandomScenario(NTU, clips=1066, frames=300)
+    trainer(make_learner(scenario, training=Training(epochs=2)), scenario.everything())()
+    return {"peak_gb_at_ntu_size": peak_memory()}
+
+
+def peak_memory() -> float:
+    """Return the peak memory of this process in GB; getrusage would begin with that of the process it came from."""
+    (peak,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    return int(peak.split()[1]) / 1e6
+
+
+def in_a_process_of_its_own(part: str, rounds: int) -> dict[str, float]:
+    """Run a part of this file in a new process: for its memory, and because bfloat16 may need settings of its own."""
+    command = [sys.executable, __file__, "--part", part, "--stgcn-rounds", str(rounds)]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return json.loads(printed.splitlines()[-1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--stgcn-rounds", type=int, default=3)
+    parser.add_argument("--part", choices=["all", "memory", "bfloat16"], default="all")
+    options = parser.parse_args()
+    if options.part == "bfloat16":
+        ensure_bfloat16_works()
+    settle()
+    if options.part == "memory":
+        figures = measure_memory()
+    elif options.part == "bfloat16":
+        figures = measure_stgcn(options.stgcn_rounds, "bfloat16")
+    else:
+        figures = measure_gcn(options.rounds)
+        figures["gcn_dense_over_products"] = figures["gcn_dense_ms"] / figures["gcn_products_ms"]
+        figures["gcn_dgl_over_dense"] = figures["gcn_dgl_ms"] / figures["gcn_dense_ms"]
+        figures["gcn_dgl_rebuilt_over_dense"] = figures["gcn_dgl_rebuilt_ms"] / figures["gcn_dense_ms"]
+        figures |= measure_methods(max(3, options.rounds // 3))
+        for name in METHODS.known:
+            figures[f"method_{name}_over_bare"] = figures[f"method_{name}_ms"] / figures["method_bare_ms"]
+        figures |= measure_stgcn(options.stgcn_rounds, "float32")
+        figures["stgcn_over_products"] = figures["stgcn_float32_ms"] / figures["stgcn_products_ms"]
+        figures |= in_a_process_of_its_own("bfloat16", 1)
+        figures["stgcn_bfloat16_over_float32"] = figures["stgcn_bfloat16_ms"] / figures["stgcn_float32_ms"]
+        figures |= in_a_process_of_its_own("memory", 1)
+        for name, value in figures.items():
+            print(f"{name:32} {value:10.2f}")
+    print(json.dumps({name: round(value, 3) for name, value in figures.items()}))
+
+
+if __name__ == "__main__":
+    main()
