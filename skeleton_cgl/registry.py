@@ -44,8 +44,6 @@ class Registry:
         # Among the known modules, so that dataclasses in it, and workers sent its classes, find it.
         spec = importlib.util.spec_from_file_location(module_name, path)
         module = sys.modules[module_name] = importlib.util.module_from_spec(spec)
-        # Dataclasses and pickle look for the module of a class here.
-        sys.modules[module_name] = module
         try:
             spec.loader.exec_module(module)
         except Exception as error:

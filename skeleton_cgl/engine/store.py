@@ -94,7 +94,9 @@ class Store:
             try:
                 yield self._connection
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                # A full disk has ended the transaction already.
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
                 raise
             self._connection.execute("COMMIT")
 

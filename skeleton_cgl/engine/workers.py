@@ -51,7 +51,7 @@ class DaskWorkers:
         self._cluster: Any = None
         if address is None:
             self._cluster = LocalCluster(
-                n_workers=count, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0
+                n_workers=count, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit=0
             )
         try:
             self._client = Client(self._cluster or address, timeout="30s")

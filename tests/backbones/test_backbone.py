@@ -115,8 +115,8 @@ def test_a_backbone_is_found_by_the_path_of_its_file(tmp_path: Path) -> None:
         ("import torch\n", "expected one class derived from Backbone, found none$"),
         (FILE + "class Other(Net):\n    pass\n", "expected one class derived from Backbone, found Net, Other"),
         (FILE.replace("(Backbone)", "(nn.Module)"), "expected one class derived from Backbone, found none$"),
-        ("class Net(:\n", r"cannot be imported: invalid syntax \(net\.py, line 1\)"),
-        ("import no_such_module\n", "cannot be imported: No module named 'no_such_module'"),
+        ("class Net(:\n", r"cannot be imported: SyntaxError: invalid syntax \(net\.py, line 1\)"),
+        ("import no_such_module\n", "cannot be imported: ModuleNotFoundError: No module named 'no_such_module'"),
     ],
 )
 def test_a_file_without_exactly_one_backbone_is_refused(tmp_path: Path, text: str, reason: str) -> None:

@@ -72,13 +72,14 @@ def test_names_that_lead_nowhere_are_refused(name: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("import no_such_module", "cannot be imported: No module named 'no_such_module'"),
-        ("class Broken(", "cannot be imported:"),
+        ("import no_such_module", "cannot be imported: ModuleNotFoundError: No module named 'no_such_module'"),
+        ("class Broken(", "cannot be imported: SyntaxError:"),
+        ("undefined + 1", "cannot be imported: NameError: name 'undefined' is not defined"),
         ("x = 1", "expected one class derived from Method, found none"),
         ("from skeleton_cgl.methods.bare import Bare", "expected one class derived from Method, found none"),
         (
             "from skeleton_cgl.methods.method import Method\nclass A(Method): pass\nclass B(Method): pass",
-            "expected one class derived from Method, found A, B; name one as module:Class",
+            "expected one class derived from Method, found A, B",
         ),
     ],
 )

@@ -1,0 +1,43 @@
+"""Small studies for tests of the engine: four tasks of two classes on a few clips, few epochs."""
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from skeleton_cgl import Study
+from skeleton_cgl.engine.store import Store
+from skeleton_cgl.skeletons import write_archive
+from skeleton_cgl.skeletons.synthetic import SyntheticSource
+
+METHODS = ["bare", "joint", "replay", "ewc", "mas", "twp", "lwf", "gem"]
+
+
+@cache
+def small_archive(folder: Path) -> Path:
+    """Write a small archive with ten classes; return its path."""
+    path = folder / "small.h5"
+    write_archive(SyntheticSource(subjects=5, views=1, repetitions=3), path)
+    return path
+
+
+def small_study(folder: Path, **changes: object) -> Study:
+    fields = {
+        "name": "small",
+        "scenario": {"data": str(small_archive(folder)), "classes_per_task": 2, "preparation": {"frames": 8}},
+        "backbone": {"name": "gcn", "width": 8},
+        "methods": ["bare", "replay"],
+        "orders": {"given": [[[0, 1], [2, 3], [4, 5]], [[0, 1], [4, 5], [2, 3]], [[2, 3], [0, 1], [4, 5]]]},
+        "training": {"epochs": 2, "learning_rate": 0.01, "device": "cpu"},
+    }
+    return Study(**{**fields, **changes})
+
+
+def contents(store: Path) -> dict[str, tuple]:
+    """Return all records of a store, as values that can be compared."""
+    with Store(store, must_exist=True) as opened:
+        return {key: (test.tolist(), validation.tolist()) for key, (test, validation) in opened.confusions().items()}
+
+
+def total(counts: np.ndarray) -> int:
+    return int(np.sum(counts))

@@ -1,0 +1,343 @@
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from skeleton_cgl import Results, Study
+from skeleton_cgl.engine.exchange import export, import_export
+from skeleton_cgl.engine.run import forecast
+from skeleton_cgl.engine.status import describe_status, status_of
+from skeleton_cgl.engine.store import NotReproducible, Store
+from skeleton_cgl.engine.study import make_plan
+from skeleton_cgl.errors import InputError
+from tests.engine.studies import METHODS, contents, small_archive, small_study
+
+# Dask's scheduler leaves closing some of its sockets to the garbage collector.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("engine")
+
+
+def run(study: Study, store: Path, **options: object) -> Results:
+    return study.run(store, progress=False, **options)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_tree_gives_the_records_of_every_order_run_alone(folder: Path, tmp_path: Path, method: str) -> None:
+    study = small_study(folder, methods=[method], noise_floor=2)
+    run(study, tmp_path / "tree.db")
+    run(study, tmp_path / "alone.db", tree=False)
+    assert contents(tmp_path / "tree.db") == contents(tmp_path / "alone.db")
+    assert len(contents(tmp_path / "tree.db")) == 8 + 3
+
+
+def test_any_number_of_workers_gives_the_same_records(folder: Path, tmp_path: Path) -> None:
+    study = small_study(folder, methods=METHODS)
+    for workers in (1, 2, 3):
+        run(study, tmp_path / f"{workers}.db", workers=workers)
+    assert contents(tmp_path / "1.db") == contents(tmp_path / "2.db") == contents(tmp_path / "3.db")
+
+
+def test_a_worker_killed_in_the_middle_changes_nothing(folder: Path, tmp_path: Path) -> None:
+    from skeleton_cgl.engine.schedule import Driver
+    from skeleton_cgl.engine.workers import DaskWorkers
+
+    study = small_study(folder, methods=["bare", "ewc"])
+    run(study, tmp_path / "undisturbed.db")
+    scenarios = [study.make_scenario(0)]
+    plan = make_plan(study, scenarios)
+    killed = []
+
+    with Store(tmp_path / "killed.db") as store, DaskWorkers(study, scenarios, 2) as workers:
+        store.add_study(plan, scenarios[0].units)
+
+        def kill_one(_stage: object) -> None:
+            if not killed:
+                killed.append(next(iter(workers._cluster.workers.values())).pid)
+                os.kill(killed[0], signal.SIGKILL)
+
+        summary = Driver(plan, store, workers, finished=kill_one).run()
+    assert killed
+    assert summary.learned == 16
+    assert contents(tmp_path / "killed.db") == contents(tmp_path / "undisturbed.db")
+
+
+def test_a_study_runs_only_what_the_store_lacks(folder: Path, tmp_path: Path) -> None:
+    store = tmp_path / "x.db"
+    assert run(small_study(folder, methods=["bare"]), store).summary.learned == 8
+    assert run(small_study(folder, methods=["bare"]), store).summary.learned == 0
+    assert run(small_study(folder, methods=["bare", "ewc"]), store).summary.learned == 8
+    longer = {"given": [[[0, 1], [2, 3], [4, 5]], [[0, 1], [2, 3], [6, 7]]]}
+    # The state of ((0,1), (2,3)) is gone, so that it is learned again, and its record must be the same.
+    assert run(small_study(folder, methods=["bare"], orders=longer), store).summary.learned == 3
+    assert len(contents(store)) == 17
+    assert list(tmp_path.iterdir()) == [store]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"training": {"epochs": 3, "learning_rate": 0.01}},
+        {"backbone": {"name": "gcn", "width": 9}},
+        {"methods": [{"name": "ewc", "strength": 5}]},
+        {"seed": 1},
+        {"scenario": {"setting": "task-il"}},
+        {"scenario": {"split": {"ratios": [6, 2, 2]}}},
+        {"scenario": {"preparation": {"frames": 9}}},
+        {"initialisation": "per-order"},
+    ],
+)
+def test_whatever_decides_a_record_is_in_its_key(folder: Path, changes: dict) -> None:
+    def keys(study: Study) -> set[str]:
+        return set(make_plan(study, [study.make_scenario(0)]).stages)
+
+    base = small_study(folder, methods=["ewc"])
+    if "scenario" in changes:
+        changes = {"scenario": {**base.scenario, **changes["scenario"]}}
+    assert not keys(base) & keys(small_study(folder, **{"methods": ["ewc"], **changes}))
+
+
+def test_what_does_not_decide_a_record_is_not_in_its_key(folder: Path) -> None:
+    def keys(study: Study, repeat: int = 0) -> set[str]:
+        scenarios = [study.make_scenario(each) for each in range(study.repeats)]
+        return {stage.key for stage in make_plan(study, scenarios).stages.values() if stage.repeat == repeat}
+
+    base = keys(small_study(folder, methods=["ewc"]))
+    assert keys(small_study(folder, name="other", methods=[{"name": "ewc", "strength": 1e6}])) == base
+    assert keys(small_study(folder, methods=["bare", "ewc"])) > base
+    assert keys(small_study(folder, methods=["ewc"], repeats=2), repeat=1) == keys(
+        small_study(folder, methods=["ewc"], seed=1)
+    )
+
+
+def test_the_code_of_a_users_own_backbone_is_in_the_key(folder: Path, tmp_path: Path) -> None:
+    code = "\n".join(
+        [
+            "from torch import nn",
+            "from skeleton_cgl.backbones.backbone import Backbone",
+            "class Net(Backbone):",
+            "    def __init__(self, frames):",
+            "        super().__init__()",
+            "        self.linear = nn.Linear(frames, 4)",
+            "    def forward(self, clips):",
+            "        return self.linear(clips.mean((1, 3)))",
+        ]
+    )
+    own = tmp_path / "net.py"
+
+    def keys() -> set[str]:
+        study = small_study(folder, backbone=str(own), methods=["bare"])
+        return set(make_plan(study, [study.make_scenario(0)]).stages)
+
+    own.write_text(code)
+    before = keys()
+    assert keys() == before
+    own.write_text(code.replace("mean", "sum"))
+    assert not keys() & before
+
+
+def test_own_first_weights_for_every_order_share_nothing(folder: Path, tmp_path: Path) -> None:
+    study = small_study(folder, methods=["bare"], initialisation="per-order")
+    assert forecast(study, timed=False).stages == forecast(study, timed=False).alone == 9
+    results = run(study, tmp_path / "x.db")
+    first = results.records[results.records.step == 1]
+    beginning = [counts for order, counts in zip(first.order, first.test, strict=True) if order[0] == (0, 1)]
+    assert len(beginning) == 2
+    assert results.finished_runs == 3
+
+
+DRIVER = """
+import sys
+from pathlib import Path
+from tests.engine.studies import small_study
+if __name__ == "__main__":
+    study = small_study(Path(sys.argv[1]), methods=["bare", "replay", "ewc"], training={"epochs": 6})
+    study.run(sys.argv[2], progress=False)
+"""
+
+
+def test_a_study_killed_again_and_again_ends_with_the_records_of_one_that_was_not(folder: Path, tmp_path: Path) -> None:
+    small_archive(folder)
+    arguments = [sys.executable, "-c", DRIVER, str(folder)]
+    place = {"cwd": Path(__file__).parents[2], "env": {**os.environ, "PYTHONPATH": "."}}
+    subprocess.run([*arguments, str(tmp_path / "whole.db")], check=True, **place)
+    random = np.random.default_rng(0)
+    store = tmp_path / "killed.db"
+    kills, before = 0, {}
+    while kills < 10:
+        process = subprocess.Popen([*arguments, str(store)], **place)
+        _wait_for_a_record(store, len(before), process)
+        time.sleep(random.uniform(0, 0.15))
+        process.send_signal(signal.SIGKILL)
+        finished = process.wait() == 0
+        now = contents(store) if store.exists() else {}
+        assert before.items() <= now.items()
+        before, kills = now, kills + 1
+        if finished:
+            store.unlink()
+            before = {}
+    subprocess.run([*arguments, str(store)], check=True, **place)
+    assert contents(store) == contents(tmp_path / "whole.db")
+    assert not Path(f"{store}.states").exists()
+
+
+def _wait_for_a_record(store: Path, more_than: int, process: subprocess.Popen) -> None:
+    """Wait until the store has more records than before, or the process is over."""
+    while process.poll() is None:
+        if store.exists():
+            try:
+                count = sqlite3.connect(store).execute("SELECT count(*) FROM records").fetchone()[0]
+            except sqlite3.OperationalError:
+                count = 0
+            if count > more_than:
+                return
+        time.sleep(0.01)
+
+
+def test_two_drivers_on_one_store_do_not_disturb_each_other(folder: Path, tmp_path: Path) -> None:
+    small_archive(folder)
+    arguments = [sys.executable, "-c", DRIVER, str(folder), str(tmp_path / "shared.db")]
+    place = {"cwd": Path(__file__).parents[2], "env": {**os.environ, "PYTHONPATH": "."}}
+    both = [subprocess.Popen(arguments, **place) for _ in range(2)]
+    assert [process.wait() for process in both] == [0, 0]
+    study = small_study(folder, methods=["bare", "replay", "ewc"], training={"epochs": 6})
+    run(study, tmp_path / "alone.db")
+    assert contents(tmp_path / "shared.db") == contents(tmp_path / "alone.db")
+
+
+def test_ctrl_c_finishes_what_is_in_flight_and_the_same_command_goes_on(folder: Path, tmp_path: Path) -> None:
+    small_archive(folder)
+    arguments = [sys.executable, "-c", DRIVER, str(folder), str(tmp_path / "x.db")]
+    place = {"cwd": Path(__file__).parents[2], "env": {**os.environ, "PYTHONPATH": "."}}
+    process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, **place)
+    _wait_for_a_record(tmp_path / "x.db", 0, process)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate()
+    assert process.returncode == 0
+    assert "finishing what is in flight" in errors
+    done = len(contents(tmp_path / "x.db"))
+    assert 0 < done < 24
+    study = small_study(folder, methods=["bare", "replay", "ewc"], training={"epochs": 6})
+    assert run(study, tmp_path / "x.db").summary.learned == 24 - done
+
+
+def test_a_stage_that_fails_is_kept_with_its_reason_and_the_rest_goes_on(folder: Path, tmp_path: Path) -> None:
+    broken = {"name": "ewc", "strength": 1e38, "label": "broken"}
+    study = small_study(folder, methods=["bare", broken], training={"epochs": 3, "learning_rate": 0.1})
+    results = run(study, tmp_path / "x.db")
+    assert results.summary.failures
+    assert all("LearningFailed" in reason for reason in results.summary.failures.values())
+    assert results.summary.learned + len(results.summary.failures) + results.summary.skipped == 16
+    assert set(results.records.method) == {"bare"}
+    (status,) = status_of(tmp_path / "x.db")
+    assert len(status["failures"]) == len(results.summary.failures)
+    assert "failed; `run --retry`" in describe_status([status])
+    assert run(study, tmp_path / "x.db").summary.failures == {}
+    assert run(study, tmp_path / "x.db", retry=True).summary.failures == results.summary.failures
+
+
+def test_a_record_that_comes_out_otherwise_is_refused(folder: Path, tmp_path: Path) -> None:
+    study = small_study(folder, methods=["bare"])
+    run(study, tmp_path / "x.db")
+    scenario = study.make_scenario(0)
+    stage = next(iter(make_plan(study, [scenario]).stages.values()))
+    with Store(tmp_path / "x.db") as store:
+        record = store.record(stage.key)
+        store.add([(stage, record)])
+        record.test[0, 0] += 1
+        with pytest.raises(NotReproducible, match="it gave another record; the store keeps the first"):
+            store.add([(stage, record)])
+    assert contents(tmp_path / "x.db")[stage.key][0][0][0] == record.test[0, 0] - 1
+
+
+def test_a_store_that_cannot_be_written_to_is_reported_and_left_intact(folder: Path, tmp_path: Path) -> None:
+    study = small_study(folder, methods=["bare"])
+    (tmp_path / "no.db").write_text("this is no store, but text that is longer than the head of one. " * 20)
+    with pytest.raises(InputError, match=r"no\.db: the store cannot be used: file is not a database"):
+        run(study, tmp_path / "no.db")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"x\.db: .*what the store holds is intact"):
+        run(study, tmp_path / "file" / "x.db")
+
+
+def test_a_full_disk_ends_with_a_message_and_an_intact_store(folder: Path, tmp_path: Path) -> None:
+    study = small_study(folder, methods=["bare"])
+    run(study, tmp_path / "x.db")
+    before = contents(tmp_path / "x.db")
+    with Store(tmp_path / "x.db") as store:
+        pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
+        store._connection.execute(f"PRAGMA max_page_count = {pages}")
+        stage = next(iter(make_plan(study, [study.make_scenario(0)]).stages.values()))
+        with pytest.raises(InputError, match=r"database or disk is full; what it holds is intact"):
+            store.add_failure(stage, "x" * 10**6)
+    assert contents(tmp_path / "x.db") == before
+
+
+def test_an_export_comes_back_as_the_same_study(folder: Path, tmp_path: Path) -> None:
+    study = small_study(folder, methods=["bare", "ewc"], orders={"tasks": 3}, noise_floor=2, repeats=2)
+    original = run(study, tmp_path / "x.db")
+    with Store(tmp_path / "x.db") as store, Store(tmp_path / "y.db") as other:
+        assert export(store, tmp_path / "x.csv.gz") == len(contents(tmp_path / "x.db"))
+        import_export(tmp_path / "x.csv.gz", other)
+        import_export(tmp_path / "x.csv.gz", other)
+        export(other, tmp_path / "y.csv.gz")
+    assert (tmp_path / "x.csv.gz").read_bytes() == (tmp_path / "y.csv.gz").read_bytes()
+    imported = Results(tmp_path / "y.db")
+    for level in ("task", "class"):
+        assert imported.disparity(level).equals(original.disparity(level))
+    assert json.dumps(imported.study["spec"]) == json.dumps(original.study["spec"])
+
+
+def test_broken_exports_are_refused(folder: Path, tmp_path: Path) -> None:
+    run(small_study(folder, methods=["bare"]), tmp_path / "x.db")
+    with Store(tmp_path / "x.db") as store, Store(tmp_path / "y.db") as other:
+        with pytest.raises(InputError, match=r"called NAME\.csv\.gz"):
+            export(store, tmp_path / "x.csv")
+        export(store, tmp_path / "x.csv.gz")
+        content = (tmp_path / "x.csv.gz").read_bytes()
+        (tmp_path / "cut.csv.gz").write_bytes(content[: len(content) // 2])
+        with pytest.raises(InputError, match=r"cut\.csv\.gz: not a readable export"):
+            import_export(tmp_path / "cut.csv.gz", other)
+        (tmp_path / "text.csv.gz").write_text("hello")
+        with pytest.raises(InputError, match=r"text\.csv\.gz: not a readable export"):
+            import_export(tmp_path / "text.csv.gz", other)
+    assert contents(tmp_path / "y.db") == {}
+
+
+def test_results_are_tidy_and_leave_out_what_is_not_finished(folder: Path, tmp_path: Path) -> None:
+    results = run(small_study(folder, noise_floor=3), tmp_path / "x.db")
+    assert len(results.runs()) == results.finished_runs == 2 * (3 + 2)
+    accuracy = results.accuracy()
+    assert set(accuracy["class"]) == set(range(10))
+    assert accuracy.accuracy.between(0, 1).all()
+    with pytest.raises(InputError, match="no study 'smal'; did you mean 'small'"):
+        Results(tmp_path / "x.db", "smal")
+
+
+def test_unfit_studies_are_refused_before_anything_runs(folder: Path, tmp_path: Path) -> None:
+    def refuse(reason: str, **changes: object) -> None:
+        with pytest.raises(ValueError, match=reason):
+            run(small_study(folder, **changes), tmp_path / "x.db")
+        assert not (tmp_path / "x.db").exists()
+
+    refuse("unknown method 'ewcc'; did you mean 'ewc'", methods=["ewcc"])
+    refuse(
+        "method 'ewc': unknown parameter 'strenght'; did you mean 'strength'", methods=[{"name": "ewc", "strenght": 1}]
+    )
+    refuse("unknown backbone 'gnc'; did you mean 'gcn'", backbone="gnc")
+    refuse("unknown field 'dta'; did you mean 'data'", scenario={"dta": "x"})
+    refuse("10 classes do not divide into tasks of 3", scenario={"data": "synthetic", "classes_per_task": 3})
+    refuse("two of one name; give each a `label`", methods=["ewc", {"name": "ewc", "strength": 2}])
