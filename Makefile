@@ -14,8 +14,10 @@ $(INSTALLED): setup.cfg pyproject.toml constraints.txt
 	touch $@
 
 demo: install
-	$(BIN)/skeleton-cgl prepare synthetic --out demo/synthetic.h5
-	$(BIN)/skeleton-cgl show demo/synthetic.h5 --out demo/synthetic.png
+	$(BIN)/skeleton-cgl run experiments/quickstart.yaml --store demo/quickstart.db --workers 2
+	$(BIN)/skeleton-cgl table demo/quickstart.db
+	$(BIN)/python figures/order_scatter.py demo/quickstart.db --out demo/scatter.png
+	@echo "AA against AF of every order: demo/scatter.png"
 
 test: install lint
 	$(BIN)/python -m pytest -n 2

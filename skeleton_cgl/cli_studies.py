@@ -105,7 +105,7 @@ def table(
     results = Results(store, study)
     if results.records.empty:
         raise InputError(f"{store}: no run of study {results.study['name']!r} is finished")
-    typer.echo(disparity_table(results.disparity(level), form, published=published, level=level), nl=False)
+    typer.echo(disparity_table(results.disparity(level), form, published=published), nl=False)
 
 
 @studies.command("export")

@@ -1,0 +1,15 @@
+"""One continual run from Python: five tasks in the default order, the accuracy matrix in the end.
+
+python experiments/one_run.py [data/ucla.h5]
+"""
+
+import sys
+
+from skeleton_cgl import Study
+from skeleton_cgl.analysis import accuracy_matrix
+
+if __name__ == "__main__":
+    data = sys.argv[1] if len(sys.argv) > 1 else "synthetic"
+    study = Study(name="one run", scenario={"data": data}, methods="replay", orders={"tasks": "default"})
+    records = study.run("results/one_run.db").records
+    print(accuracy_matrix(list(records.test), records.order.iloc[0]).round(3))
