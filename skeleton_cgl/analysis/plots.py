@@ -34,7 +34,7 @@ _SPARE = sns.color_palette("colorblind").as_hex()
 
 
 def order_scatter(runs: pd.DataFrame) -> Figure:
-    """Return AA against AF with the bound: a point per run of the frame `performance.runs` gives, a panel a backbone."""
+    """Return AA against AF with the bound: a point per run of what `performance.runs` gives, a panel per backbone."""
     backbones = list(dict.fromkeys(runs["backbone"]))
     figure = Figure(figsize=(COLUMN_INCHES * len(backbones), 3.2), layout="constrained")
     panels = figure.subplots(1, len(backbones), sharey=True, squeeze=False)[0]
