@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
@@ -187,7 +188,8 @@ def test_a_study_killed_again_and_again_ends_with_the_records_of_one_that_was_no
         assert before.items() <= now.items()
         before, kills = now, kills + 1
         if finished:
-            store.unlink()
+            for file in tmp_path.glob("killed.db*"):
+                file.unlink()
             before = {}
     subprocess.run([*arguments, str(store)], check=True, **place)
     assert contents(store) == contents(tmp_path / "whole.db")
@@ -198,12 +200,9 @@ def _wait_for_a_record(store: Path, more_than: int, process: subprocess.Popen) -
     """Wait until the store has more records than before, or the process is over."""
     while process.poll() is None:
         if store.exists():
-            try:
-                count = sqlite3.connect(store).execute("SELECT count(*) FROM records").fetchone()[0]
-            except sqlite3.OperationalError:
-                count = 0
-            if count > more_than:
-                return
+            with closing(sqlite3.connect(store)) as connection, suppress(sqlite3.OperationalError):
+                if connection.execute("SELECT count(*) FROM records").fetchone()[0] > more_than:
+                    return
         time.sleep(0.01)
 
 
