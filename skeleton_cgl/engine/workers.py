@@ -75,9 +75,14 @@ class DaskWorkers:
         future.add_done_callback(self._finished.put)
 
     def results(self) -> Iterator[list[Outcome]]:
+        from concurrent.futures import CancelledError
+
         future = self._next()
         self._in_flight.discard(future)
-        yield future.result()
+        try:
+            yield future.result()
+        except CancelledError as error:
+            raise InputError(f"cluster: lost ({error}); what is done is kept, the same command goes on") from error
 
     def _next(self) -> Any:
         while True:
