@@ -64,9 +64,10 @@ def _run_tree(
         if not waiting:
             return Driver(plan, store, InProcess(study, scenarios)).run()
         alone = workers == 1 and cluster is None
-        hands = InProcess(study, scenarios) if alone else DaskWorkers(study, scenarios, workers, cluster)
-        with hands, _bar(waiting, study.name, progress) as finished:
-            return Driver(plan, store, hands, stop, finished).run()
+        with _Bar(waiting, study, progress) as bar:
+            here = InProcess(study, scenarios, bar.epoch)
+            with here if alone else DaskWorkers(study, scenarios, workers, cluster) as hands:
+                return Driver(plan, store, hands, stop, bar.finished).run()
 
 
 def _run_alone(study: Study, scenarios: list[Scenario], plan: Plan, store: Store, progress: bool) -> Summary:
@@ -74,13 +75,13 @@ def _run_alone(study: Study, scenarios: list[Scenario], plan: Plan, store: Store
     summary = Summary()
     done = store.done()
     runs = [run for run in plan.runs if any(key not in done for key in run)]
-    with _stopping() as stop, _bar(sum(map(len, runs)), study.name, progress) as finished:
+    with _stopping() as stop, _Bar(sum(map(len, runs)), study, progress) as bar:
         for run in runs:
             if stop():
                 summary.interrupted = True
                 break
             stages = tuple(plan.stages[key] for key in run)
-            outcomes = learn_branch(study, scenarios[stages[0].repeat], Branch(stages, None))
+            outcomes = learn_branch(study, scenarios[stages[0].repeat], Branch(stages, None), bar.epoch)
             for stage, outcome in zip(stages, outcomes, strict=False):
                 if outcome.failure is None:
                     store.add([(stage, outcome.record)])
@@ -88,20 +89,34 @@ def _run_alone(study: Study, scenarios: list[Scenario], plan: Plan, store: Store
                 else:
                     store.add_failure(stage, outcome.failure)
                     summary.failures[str(stage)] = outcome.failure
-                finished(stage)
+                bar.finished(stage)
     return summary
 
 
-@contextmanager
-def _bar(total: int, name: str, shown: bool) -> Iterator[Callable[[Stage], None]]:
-    """Give a function to be told of every stage, which moves a bar with the time left, method and depth."""
-    with tqdm(total=total, desc=name, unit=" stages", disable=not shown, mininterval=0.5, smoothing=0.05) as bar:
+class _Bar:
+    """A progress bar over stages with the time left, method and depth; and the epoch, where a stage takes long."""
 
-        def finished(stage: Stage) -> None:
-            bar.set_postfix_str(f"{stage.method.title}, step {len(stage.prefix)}", refresh=False)
-            bar.update()
+    def __init__(self, total: int, study: Study, shown: bool) -> None:
+        self._epochs = study.training.epochs
+        self._bar = tqdm(
+            total=total, desc=study.name, unit=" stages", disable=not shown, mininterval=0.5, smoothing=0.05
+        )
 
-        yield finished
+    def __enter__(self) -> "_Bar":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.close()
+
+    def finished(self, stage: Stage) -> None:
+        self._bar.set_postfix_str(f"{stage.method.title}, step {len(stage.prefix)}", refresh=False)
+        self._bar.update()
+
+    def epoch(self, stage: Stage, epoch: int, loss: float) -> None:
+        words = f"{stage.method.title}, step {len(stage.prefix)}, epoch {epoch + 1}/{self._epochs}, loss {loss:.3f}"
+        self._bar.set_postfix_str(words, refresh=False)
+        # Lets the bar redraw itself when it is time to, without counting a stage.
+        self._bar.update(0)
 
 
 @contextmanager
@@ -136,12 +151,15 @@ class Forecast:
     alone: int
     done: int
     seconds: float | None
+    shares: bool
 
     def __str__(self) -> str:
         shared = 1 - self.stages / self.alone if self.alone else 0
         lines = [
             f"{self.orders} orders, {self.runs} runs",
-            f"{self.stages} stages instead of {self.alone} ({shared:.0%} shared)",
+            f"{self.stages} stages instead of {self.alone} ({shared:.0%} shared)"
+            if self.shares
+            else f"{self.stages} stages: every order has first weights of its own, so that nothing can be shared",
             f"{self.done} done, {self.stages - self.done} left",
         ]
         if self.seconds is not None:
@@ -164,6 +182,7 @@ def forecast(study: Study, store: str | Path | None = None, timed: bool = True) 
         alone=plan.alone,
         done=len(done),
         seconds=_expected_seconds(study, scenarios[0], plan, done) if timed else None,
+        shares=study.initialisation == "shared",
     )
 
 
@@ -190,8 +209,3 @@ def _duration(seconds: float) -> str:
     minutes, seconds = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {seconds:02} s" if minutes else f"{seconds} s"
-
-
-def describe_failures(summary: Summary) -> str:
-    """Return what failed, a line each."""
-    return "\n".join(f"  {stage}: {reason}" for stage, reason in summary.failures.items())

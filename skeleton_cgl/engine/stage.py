@@ -4,7 +4,7 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 
 import numpy as np
@@ -51,8 +51,12 @@ class Branch:
     state: bytes | None
 
 
+EpochProgress = Callable[[Stage, int, float], None]
+"""Told of every epoch of a stage and its loss."""
+
+
 def learn_branch(
-    study: Study, scenario: Scenario, branch: Branch, progress: Callable[[int, float], None] | None = None
+    study: Study, scenario: Scenario, branch: Branch, progress: EpochProgress | None = None
 ) -> list[Outcome]:
     """Learn the stages of a branch one after the other; a failed stage ends it."""
     settle()
@@ -65,7 +69,8 @@ def learn_branch(
         started = time.perf_counter()
         seed = seed_of("stage", study.learner_seed(stage), *stage.prefix)
         try:
-            learner.learn(scenario.experience(stage.prefix[-1]), seed, progress)
+            told = partial(progress, stage) if progress else None
+            learner.learn(scenario.experience(stage.prefix[-1]), seed, told)
             score = scenario.score(learner.answer(queries, len(scenario.units)), learner.tasks)
         except (LearningFailed, MemoryError, RuntimeError, InputError) as error:
             # Torch reports running out of memory as a RuntimeError.

@@ -4,18 +4,19 @@ import queue
 from collections.abc import Iterator
 from typing import Any
 
-from skeleton_cgl.engine.stage import Branch, Outcome, learn_branch
+from skeleton_cgl.engine.stage import Branch, EpochProgress, Outcome, learn_branch
 from skeleton_cgl.engine.study import Study
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.scenarios.scenario import Scenario
 
 
 class InProcess:
-    """One worker: this process. A stage is learned when its result is asked for."""
+    """One worker: this process. A stage is learned when its result is asked for; `epoch` is told of its epochs."""
 
-    def __init__(self, study: Study, scenarios: list[Scenario]) -> None:
+    def __init__(self, study: Study, scenarios: list[Scenario], epoch: EpochProgress | None = None) -> None:
         self._study = study
         self._scenarios = scenarios
+        self._epoch = epoch
         self._waiting: list[tuple[Branch, int]] = []
 
     @property
@@ -28,7 +29,7 @@ class InProcess:
     def results(self) -> Iterator[list[Outcome]]:
         while self._waiting:
             branch, repeat = self._waiting.pop()
-            yield learn_branch(self._study, self._scenarios[repeat], branch)
+            yield learn_branch(self._study, self._scenarios[repeat], branch, self._epoch)
 
     def __enter__(self) -> "InProcess":
         return self
