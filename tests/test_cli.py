@@ -7,32 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skeleton_cgl.cli import main
 from skeleton_cgl.skeletons import UCLA, Archive
+from tests.conftest import Run
 from tests.skeletons.sources import random_recording
 from tests.skeletons.test_ucla import write_json
 
 ACTIONS = (1, 2, 3, 4, 5, 6, 8, 9, 11, 12)
-
-
-class Run:
-    """Runs the command line in this process, as a user would call it."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        self._monkeypatch, self._capsys = monkeypatch, capsys
-
-    def __call__(self, *arguments: object) -> tuple[int, str, str]:
-        """Return exit code, standard output and standard error."""
-        self._monkeypatch.setattr(sys, "argv", ["skeleton-cgl", *map(str, arguments)])
-        with pytest.raises(SystemExit) as exit_info:
-            main()
-        printed = self._capsys.readouterr()
-        return exit_info.value.code or 0, printed.out, printed.err
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    return Run(monkeypatch, capsys)
 
 
 @pytest.fixture
