@@ -111,8 +111,12 @@ class Driver:
             if state is not None:
                 break
             chain.insert(0, self._plan.stages[chain[0].parent])
-        self._workers.hand_in(Branch(tuple(chain), state), stage.repeat)
+        kept = frozenset(each.key for each in chain if self._children_wanted(each.key))
+        self._workers.hand_in(Branch(tuple(chain), state, kept), stage.repeat)
         self._in_flight += 1
+
+    def _children_wanted(self, key: str) -> list[str]:
+        return [child for child in self._plan.children.get(key, []) if child in self._wanted]
 
     def _take(self, outcome: Outcome) -> None:
         stage = self._plan.stages[outcome.key]
@@ -126,7 +130,7 @@ class Driver:
             self._wanted -= below
             self.summary.skipped += len(below)
         else:
-            children = [key for key in self._plan.children.get(outcome.key, []) if key in self._wanted]
+            children = self._children_wanted(outcome.key)
             if children:
                 self._store.states.write(outcome.key, outcome.state)
             self._store.add([(stage, outcome.record)])
@@ -144,6 +148,6 @@ class Driver:
 
     def _remove_finished_states(self) -> None:
         for key in self._plan.stages:
-            if not any(child in self._wanted for child in self._plan.children.get(key, [])):
+            if not self._children_wanted(key):
                 self._store.states.remove(key)
         self._store.states.clear_if_empty()

@@ -35,7 +35,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A stage's record and the state it left, or why it failed."""
+    """A stage's record and, if asked for, the state it left; or why it failed."""
 
     key: str
     record: Record | None = None
@@ -45,10 +45,14 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Branch:
-    """Stages that follow one another, and the state their first one starts from; None where it starts anew."""
+    """Stages that follow one another, and the state their first one starts from; None where it starts anew.
+
+    kept: the stages whose own states are asked for.
+    """
 
     stages: tuple[Stage, ...]
     state: bytes | None
+    kept: frozenset[str] = frozenset()
 
 
 EpochProgress = Callable[[Stage, int, float], None]
@@ -85,7 +89,8 @@ def learn_branch(
             versions=_versions(),
             seed=seed,
         )
-        outcomes.append(Outcome(stage.key, record, to_bytes(learner.state())))
+        state = to_bytes(learner.state()) if stage.key in branch.kept else None
+        outcomes.append(Outcome(stage.key, record, state))
     return outcomes
 
 

@@ -281,13 +281,13 @@ class Learner:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Become the learner whose `state` this is; learning on is bit-identical to never having stopped."""
-        state = copy.deepcopy(state)
         self.backbone.load_state_dict(state["backbone"])
         self.head.restore(state["classes"], state["rows"])
         self.tasks = [as_task(task) for task in state["tasks"]]
         self.optimizer = self._new_optimizer()
         groups = self.optimizer.state_dict()["param_groups"]
-        self.optimizer.load_state_dict({"state": state["optimizer"], "param_groups": groups})
+        # An optimizer changes what it is given in place; the other parts are copied or never changed.
+        self.optimizer.load_state_dict({"state": copy.deepcopy(state["optimizer"]), "param_groups": groups})
         self.method.restore(state["method"])
 
 
