@@ -22,8 +22,9 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
 """
 
 
+@cache
 def settle(threads: int = 1) -> None:
-    """Make this process ready to train: `threads` threads, and freed memory kept for the next step.
+    """Make this process ready to train, once: `threads` threads, and freed memory kept for the next step.
 
     By default glibc hands large blocks back to the kernel as soon as a tensor dies, and the next step faults every page
     in again, which can take half of its time. No number changes; the process keeps its peak size until it ends.
