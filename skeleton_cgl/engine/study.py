@@ -30,7 +30,7 @@ from skeleton_cgl.seeds import seed_of
 if TYPE_CHECKING:
     from skeleton_cgl.engine.results import Results
 
-RECORD_VERSION = 1
+RECORD_VERSION = 2
 """Changes when the same study would give other records."""
 
 

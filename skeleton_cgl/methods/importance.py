@@ -1,7 +1,10 @@
 """Importances of parameters, and the quadratic penalty that keeps important ones where they were.
 
-All are vectors over the learner's trainable parameters, head last. They are computed as queries are answered: without
-dropout, BatchNorm with its running statistics, so that computing them changes nothing.
+All are vectors over the learner's trainable parameters, head last. Those of a whole task (EWC `batch`, MAS, TWP) are
+taken as a step of training sees the task, with BatchNorm on the task's own statistics: the published strengths belong
+to them, and on running statistics, which lag behind, the same gradients are an order of magnitude larger. Those of
+single samples, which have no statistics of their own, are taken as queries are answered. Computing either leaves no
+trace in the learner.
 """
 
 from collections.abc import Callable
@@ -39,7 +42,7 @@ class Anchor:
 
 def squared_gradient_of_loss(learner: "Learner", samples: Samples) -> Tensor:
     """Return the square of the gradient of the mean task loss over the samples (the `batch` importance of CGLB)."""
-    with learner.answering():
+    with learner.observing():
         return learner.gradient_of(learner.task_loss(learner.batch(samples))).square()
 
 

@@ -226,6 +226,17 @@ class Learner:
             parameter.grad = part.view_as(parameter).clone()
 
     @contextmanager
+    def observing(self) -> Iterator[None]:
+        """Within: dropout and BatchNorm as in a step of training, but without a trace in the running statistics."""
+        training = self.backbone.training
+        self.backbone.train()
+        try:
+            with self.statistics_kept():
+                yield
+        finally:
+            self.backbone.train(training)
+
+    @contextmanager
     def statistics_kept(self) -> Iterator[None]:
         """Within: what passes through the backbone leaves no trace in BatchNorm's running statistics."""
         kept = [buffer.clone() for buffer in self.backbone.buffers()]

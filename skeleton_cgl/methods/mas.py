@@ -52,7 +52,7 @@ class MAS(Method):
 
     def importance(self, learner: "Learner", experience: Experience) -> Tensor:
         """Return the importance of every parameter for the outputs of the task just learned."""
-        with learner.answering():
+        with learner.observing():
             batch = learner.batch(experience.training)
             columns = learner.head.columns(torch.tensor(learner.tasks[-1]))
             outputs = learner.outputs(batch.inputs)[:, columns]

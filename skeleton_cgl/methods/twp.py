@@ -49,7 +49,7 @@ class TWP(EWC):
 
     def loss_and_topology(self, learner: "Learner", samples: Samples) -> Tensor:
         """Return λ_l F_loss + λ_t F_topology."""
-        with learner.answering():
+        with learner.observing():
             coefficients = learner.backbone.edge_attention(learner.batch(samples).inputs)
             norm = torch.cat([layer.flatten() for layer in coefficients]).norm()
             topology = learner.gradient_of(norm).square()

@@ -1,5 +1,6 @@
 """EWC, MAS and TWP: importances and penalties against plain loops over named parameters."""
 
+import copy
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -45,14 +46,19 @@ def allowed_columns(learner: Learner, label: int) -> list[int]:
     return [learner.head.classes.index(other) for other in task]
 
 
+def in_training(learner: Learner) -> Model:
+    """Return a copy of the model whose BatchNorms use the statistics of what passes through."""
+    return copy.deepcopy(learner.model).train()
+
+
 def batch_importance(learner: Learner, samples: Samples) -> Named:
-    """The squared gradient of the class-balanced mean loss, BatchNorm with running statistics."""
-    learner.model.eval()
-    outputs = learner.model(samples.pool.inputs(samples.ids, learner.backbone))
+    """The squared gradient of the class-balanced mean loss."""
+    model = in_training(learner)
+    outputs = model(samples.pool.inputs(samples.ids, learner.backbone))
     columns = allowed_columns(learner, int(samples.labels[0]))
     classes = [learner.head.classes[column] for column in columns]
     loss = balanced_cross_entropy(outputs[:, columns], samples.labels, classes)
-    return {name: gradient**2 for name, gradient in gradients_by_name(learner.model, loss).items()}
+    return {name: gradient**2 for name, gradient in gradients_by_name(model, loss).items()}
 
 
 def fisher_sample_by_sample(learner: Learner, samples: Samples) -> Named:
@@ -69,28 +75,25 @@ def fisher_sample_by_sample(learner: Learner, samples: Samples) -> Named:
 
 
 def output_importance(learner: Learner, experience: Experience, kind: Callable[[Tensor], Tensor]) -> Named:
-    learner.model.eval()
-    samples = experience.training
-    outputs = learner.model(samples.pool.inputs(samples.ids, learner.backbone))
+    model, samples = in_training(learner), experience.training
+    outputs = model(samples.pool.inputs(samples.ids, learner.backbone))
     squares = [outputs[:, learner.head.classes.index(label)] ** 2 for label in experience.task]
-    return {
-        name: kind(gradient) for name, gradient in gradients_by_name(learner.model, torch.cat(squares).mean()).items()
-    }
+    return {name: kind(gradient) for name, gradient in gradients_by_name(model, torch.cat(squares).mean()).items()}
 
 
 def topology_importance(learner: Learner, samples: Samples) -> Named:
     """Edge by edge: e_ij = LeakyReLU₀.₂(Σ_d (h_j W)_d tanh((h_i W)_d)), softmax over the in-edges of i, the 2-norm."""
-    learner.model.eval()
+    model = in_training(learner)
     into = {joint: [joint] for joint in range(len(LAYOUT))}
     for joint, parent in LAYOUT.bones:
         into[joint].append(parent)
         into[parent].append(joint)
     squares = []
-    one_actor = getattr(learner.backbone, "one", learner.backbone)
-    for hidden in samples.pool.inputs(samples.ids, learner.backbone)[0].flatten(0, -3):
-        for layer in one_actor.layers:
-            weight = layer.neighbours.weight
-            projected = [weight @ node for node in hidden]
+    hidden = samples.pool.inputs(samples.ids, learner.backbone)[0].flatten(0, -3)
+    for layer in getattr(model.backbone, "one", model.backbone).layers:
+        weight = layer.neighbours.weight
+        for skeleton in hidden:
+            projected = [weight @ node for node in skeleton]
             for target, sources in into.items():
                 scores = []
                 for source in sources:
@@ -98,10 +101,10 @@ def topology_importance(learner: Learner, samples: Samples) -> Named:
                     scores.append(score if score > 0 else 0.2 * score)
                 weights = [torch.exp(score) for score in scores]
                 squares += [(one / sum(weights)) ** 2 for one in weights]
-            summed = torch.stack([sum(hidden[source] for source in into[joint]) for joint in into])
-            hidden = layer(hidden[None], summed[None])[0]
+        summed = torch.stack([sum(hidden[:, source] for source in into[joint]) for joint in into], dim=1)
+        hidden = layer(hidden, summed)
     norm = torch.stack(squares).sum().sqrt()
-    return {name: gradient**2 for name, gradient in gradients_by_name(learner.model, norm).items()}
+    return {name: gradient**2 for name, gradient in gradients_by_name(model, norm).items()}
 
 
 def assert_named_close(found: Named, expected: Named, tolerance: float = 1e-4) -> None:
@@ -353,9 +356,11 @@ def test_ewc_by_hand_through_a_whole_run(small: Path) -> None:
             return total
 
         hand.train(loss)
-        names = list(hand.parameters())
+        names, left = list(hand.parameters()), copy.deepcopy(hand.backbone.state_dict())
+        hand.backbone.train()
         mean = balanced_cross_entropy(hand.outputs(samples, seen), samples.labels, seen)
         gradients = torch.autograd.grad(mean, list(hand.parameters().values()))
+        hand.backbone.load_state_dict(left)
         weights = {name: value.detach().clone() for name, value in hand.parameters().items()}
         anchors.append((weights, dict(zip(names, [gradient**2 for gradient in gradients], strict=True))))
     hand.assert_same_as(learner, 1e-4)
