@@ -52,13 +52,12 @@ def measure_overhead(data: str, epochs: int, folder: Path) -> float:
         training += seconds(lambda: train(learner, *arguments))
 
     asked = study(data, epochs, tasks=3)
-    scenario = asked.make_scenario(0)
-    plan = make_plan(asked, [scenario])
+    plan = make_plan(asked)
     Learner._train = timed
     try:
         whole = run(asked, folder)
         # What is done once per study, whatever its size, is not part of a stage.
-        once = seconds(lambda: make_plan(asked, [asked.make_scenario(0)]))
+        once = seconds(lambda: make_plan(asked))
     finally:
         Learner._train = train
     return (whole - once - training) / (whole - once) if plan.stages else 0.0

@@ -1,4 +1,4 @@
-"""The commands about studies: run, status, table, export, import, ls."""
+"""The commands about studies: run, search, status, table, export, import, ls."""
 
 import json
 import sys
@@ -17,23 +17,29 @@ WhichStudy = Annotated[
 ]
 
 
+StudyFile = Annotated[Path, typer.Argument(help="A study file; see experiments/.", show_default=False)]
+NewStore = Annotated[
+    Path | None, typer.Option("--store", help="Where records are kept.", show_default="results/NAME.db")
+]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Change a field: training.epochs=20. May be given again.", show_default=False),
+]
+Workers = Annotated[int, typer.Option(help="Processes of one thread each.", min=1)]
+Cluster = Annotated[str | None, typer.Option(help="Address of a running Dask scheduler, instead.", show_default=False)]
+Retry = Annotated[bool, typer.Option("--retry", help="Run again what failed before.")]
+
+
 @studies.command()
 def run(
-    study: Annotated[Path, typer.Argument(help="A study file; see experiments/.", show_default=False)],
-    store: Annotated[
-        Path | None, typer.Option("--store", help="Where records are kept.", show_default="results/NAME.db")
-    ] = None,
-    changes: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Change a field: training.epochs=20. May be given again.", show_default=False),
-    ] = None,
-    workers: Annotated[int, typer.Option(help="Processes of one thread each.", min=1)] = 1,
-    cluster: Annotated[
-        str | None, typer.Option(help="Address of a running Dask scheduler, instead.", show_default=False)
-    ] = None,
+    study: StudyFile,
+    store: NewStore = None,
+    changes: Changes = None,
+    workers: Workers = 1,
+    cluster: Cluster = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and about how long it takes.")] = False,
     no_tree: Annotated[bool, typer.Option("--no-tree", help="Run every order alone, sharing nothing.")] = False,
-    retry: Annotated[bool, typer.Option("--retry", help="Run again what failed before.")] = False,
+    retry: Retry = False,
 ) -> None:
     """Run what the store lacks of a study; stop with Ctrl-C and go on with the same command.
 
@@ -41,15 +47,52 @@ def run(
     Example: skeleton-cgl run experiments/ucla_task_order.yaml --set backbone=models/ctrgcn.py --set orders.tasks=30
     """
     from skeleton_cgl.engine.run import forecast, run_study
+    from skeleton_cgl.engine.study import Study
 
-    asked = read_study(study, changes or [])
+    asked = Study.from_file(study, changes or ())
     store = store or Path("results") / f"{asked.name}.db"
     if dry_run:
         typer.echo(str(forecast(asked, store)))
         return
     results = run_study(asked, store, workers=workers, cluster=cluster, tree=not no_tree, retry=retry)
+    _conclude(results)
+
+
+@studies.command()
+def search(
+    study: Annotated[Path, typer.Argument(help="A study file with a `grid`.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The study fragment to write.", show_default=False)],
+    store: NewStore = None,
+    changes: Changes = None,
+    workers: Workers = 1,
+    cluster: Cluster = None,
+    retry: Retry = False,
+) -> None:
+    """Try every combination of a grid of method parameters; write the winners by validation AA as a study fragment.
+
+    Example: skeleton-cgl search experiments/ucla_grid.yaml --out experiments/ucla_best.yaml --workers 2
+    """
+    from skeleton_cgl.engine.search import Search, run_search, write_fragment
+
+    asked = Search.from_file(study, changes or ())
+    store = store or Path("results") / f"{asked.name}.db"
+    results, choices = run_search(asked, store, workers=workers, cluster=cluster, retry=retry)
+    for choice in choices:
+        typer.echo(f"{choice.method}:")
+        for label, score in choice.scores.items():
+            mark = " <" if label == choice.winner.label else ""
+            typer.echo(f"  {score:.4f}  {label}{mark}")
+    if choices:
+        write_fragment(asked, choices, out)
+        typer.echo(f"{out}: the winners; `include: {out.name}` puts them into a study file beside it")
+    _conclude(results)
+
+
+def _conclude(results: Any) -> None:
+    """Say what a run came to; end with code 1 where something failed or is left."""
     summary = results.summary
-    typer.echo(f"{store}: {summary.learned} stages learned; {results.finished_runs} of {results.planned_runs} runs")
+    done = f"{summary.learned} stages learned; {results.finished_runs} of {results.planned_runs} runs"
+    typer.echo(f"{results.path}: {done}")
     if summary.failures:
         typer.echo(f"{len(summary.failures)} stages failed, {summary.skipped} below them were skipped:", err=True)
         for stage, reason in summary.failures.items():
@@ -59,17 +102,6 @@ def run(
         typer.echo("stopped; the same command goes on from here", err=True)
     if summary.failures or summary.interrupted:
         sys.exit(1)
-
-
-def read_study(path: Path, changes: list[str]) -> Any:
-    """Return the study in a file with some of its fields changed; its name is the file's unless it has one."""
-    from skeleton_cgl.config import check, read_fields, set_field
-    from skeleton_cgl.engine.study import Study
-
-    fields = {"name": path.stem, **read_fields(path)}
-    for change in changes:
-        set_field(fields, change)
-    return check(fields, Study, where=str(path))
 
 
 @studies.command()

@@ -52,27 +52,47 @@ def read_fields(path: str | Path) -> dict[str, Any]:
 
 
 def set_field(fields: dict[str, Any], assignment: str) -> None:
-    """Change nested fields by an assignment such as `training.epochs=20`; the value is read as YAML.
-
-    A name given as text, such as `backbone: gcn`, becomes `{name: gcn}` when a field of it is set. Refused: what is no
-    assignment, and a path through something that has no fields.
-    """
+    """Change nested fields by an assignment such as `training.epochs=20`; the value is read as YAML."""
     path, equals, text = assignment.partition("=")
     if not equals or not path:
         raise InputError(f"--set {assignment}: expected FIELD=VALUE, such as training.epochs=20")
-    *parents, last = path.split(".")
-    place: Any = fields
-    for part in parents:
-        inner = place[int(part)] if isinstance(place, list) else place.setdefault(part, {})
-        if isinstance(inner, str):
-            inner = place[part] = {"name": inner}
-        if not isinstance(inner, dict | list):
-            raise InputError(f"--set {assignment}: {part!r} is {inner!r} and has no fields")
-        place = inner
     try:
-        place[int(last) if isinstance(place, list) else last] = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, IndexError) as error:
+        put(fields, path, yaml.safe_load(text))
+    except (yaml.YAMLError, InputError) as error:
         raise InputError(f"--set {assignment}: {error}") from error
+
+
+def put(fields: dict[str, Any], path: str, value: Any) -> None:
+    """Set the field at a dotted path; in a list, a number means one entry and a name means that field of every entry.
+
+    A name given as text, such as `backbone: gcn`, becomes `{name: gcn}` when a field of it is set. Refused: a path
+    through something that has no fields, and an entry that is not there.
+    """
+    _put(fields, path.split("."), value)
+
+
+def _put(place: Any, path: list[str], value: Any) -> None:
+    first, *rest = path
+    if isinstance(place, list):
+        entries = range(len(place)) if not first.isdecimal() else [int(first)]
+        if entries and max(entries) >= len(place):
+            raise InputError(f"there is no entry {first} among {len(place)}")
+        for entry in entries:
+            inside = rest if first.isdecimal() else path
+            place[entry] = _entered(place[entry], inside, value)
+    elif isinstance(place, dict):
+        place[first] = _entered(place.get(first, {}), rest, value)
+    else:
+        raise InputError(f"{place!r} has no field {first!r}")
+
+
+def _entered(inner: Any, path: list[str], value: Any) -> Any:
+    """Return what stands at a place after the field at `path` below it was set."""
+    if not path:
+        return value
+    inner = {"name": inner} if isinstance(inner, str) else inner
+    _put(inner, path, value)
+    return inner
 
 
 def check(content: dict[str, Any], model: type[Model], where: str) -> Model:

@@ -3,8 +3,13 @@
 import sys
 
 import pytest
+from hypothesis import settings
 
 from skeleton_cgl.cli import main
+
+# A busy machine is no error.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 
 class Run:

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import yaml
 
+from skeleton_cgl import Study
 from skeleton_cgl.config import set_field
 from skeleton_cgl.errors import InputError
 from tests.conftest import Run
@@ -69,7 +70,7 @@ def test_fields_are_changed_on_the_command_line(run: Run, study: Path, tmp_path:
         ("methods=[baree]", "unknown method 'baree'; did you mean 'bare'"),
         ("backbone=models/absent.py", "backbone models/absent.py: no such file"),
         ("training", "expected FIELD=VALUE"),
-        ("seed.x=1", "'seed' is 0 and has no fields"),
+        ("seed.x=1", "0 has no field 'x'"),
         ("training.device=cuda", "cuda is not available here"),
     ],
 )
@@ -101,12 +102,13 @@ def test_what_can_be_named_is_listed_with_a_word_on_each(run: Run, kind: str) ->
 
 @pytest.mark.parametrize("path", sorted(EXPERIMENTS.glob("*.yaml")), ids=lambda path: path.stem)
 def test_the_study_files_are_valid(path: Path) -> None:
-    from skeleton_cgl.cli_studies import read_study
+    from skeleton_cgl.engine.search import Search
     from skeleton_cgl.methods.method import METHODS
 
-    study = read_study(path, [])
-    for method in study.methods:
-        METHODS.make(method.name, method.parameters)
+    study = Search.from_file(path).as_study() if "\ngrid:" in path.read_text() else Study.from_file(path)
+    for variant in study.variants():
+        for method in variant.study.methods:
+            METHODS.make(method.name, method.parameters)
 
 
 def test_setting_a_field_reaches_into_names_and_lists() -> None:
@@ -119,7 +121,7 @@ def test_setting_a_field_reaches_into_names_and_lists() -> None:
         "methods": [{"name": "ewc", "strength": 1.5}],
         "orders": {"tasks": "all"},
     }
-    with pytest.raises(InputError, match=r"index out of range"):
+    with pytest.raises(InputError, match=r"methods.7=x: there is no entry 7 among 1"):
         set_field(fields, "methods.7=x")
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.engine.orders import parse
 from skeleton_cgl.engine.store import Store
+from skeleton_cgl.engine.study import Study
 from skeleton_cgl.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,7 +18,10 @@ COLUMNS = ("backbone", "method", "repeat", "noise", "kind", "order", "step", "te
 
 
 class Results:
-    """What a store holds of one study; runs that are not finished are left out."""
+    """What a store holds of one study; runs that are not finished are left out.
+
+    All frames have a column for every field the study sweeps, such as "backbone.width".
+    """
 
     def __init__(self, store: str | Path, study: str | int | None = None) -> None:
         with Store(store, must_exist=True) as opened:
@@ -31,24 +35,30 @@ class Results:
         complete = [run for run in runs if all(key in confusions for key in run["keys"])]
         self.finished_runs = len(complete)
         self.records = pd.DataFrame(list(_rows(complete, confusions)), columns=list(COLUMNS))
+        self._swept = _swept(self.study["spec"])
+        self.records = self._with_swept(self.records)
 
     def accuracy(self) -> pd.DataFrame:
         """Return one row per run, step and class: what was run, order, step, class, accuracy."""
         from skeleton_cgl.analysis.performance import accuracies
 
-        return accuracies(self.records)
+        return self._with_swept(accuracies(self.records))
 
     def runs(self) -> pd.DataFrame:
         """Return one row per run: AA, AF and the bound of Theorem 1."""
         from skeleton_cgl.analysis.performance import runs
 
-        return runs(self.records)
+        return self._with_swept(runs(self.records))
 
     def disparity(self, level: str = "task") -> pd.DataFrame:
         """Return one row per backbone and method: AOPD, MOPD, their spread over repeats, the noise floor."""
         from skeleton_cgl.analysis.disparity import disparity
 
-        return disparity(self.records, level=level)
+        return self._with_swept(disparity(self.records, level=level))
+
+    def _with_swept(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return a frame with a column for every swept field."""
+        return frame.assign(**{field: frame["backbone"].map(values) for field, values in self._swept.items()})
 
 
 def _choose(store: Store, study: str | int | None) -> dict[str, Any]:
@@ -63,6 +73,13 @@ def _choose(store: Store, study: str | int | None) -> dict[str, Any]:
         names = [each["name"] for each in studies]
         raise InputError(f"{store.path}: no study {study!r}{did_you_mean(str(study), names)}")
     return found[-1]
+
+
+def _swept(spec: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return, for every field a study sweeps, its value by the name of the backbone."""
+    variants = Study.model_validate(spec).variants() if spec.get("sweep") else []
+    points = {backbone.title: variant.point for variant in variants for backbone in variant.study.backbone}
+    return {field: {title: point[field] for title, point in points.items()} for field in spec.get("sweep", {})}
 
 
 def _rows(runs: list[dict[str, Any]], confusions: dict) -> Any:

@@ -17,7 +17,6 @@ from skeleton_cgl.engine.stage import Branch, Stage, learn_branch
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.engine.study import Plan, Study, make_plan
 from skeleton_cgl.engine.workers import DaskWorkers, InProcess
-from skeleton_cgl.scenarios.scenario import Scenario
 
 
 def run_study(
@@ -35,53 +34,41 @@ def run_study(
     tree: False runs every order alone, from its first task on. retry: run what failed before again. The first Ctrl-C
     finishes what is in flight and saves it, the second stops at once.
     """
-    scenarios = [study.make_scenario(repeat) for repeat in range(study.repeats)]
-    plan = make_plan(study, scenarios)
+    plan = make_plan(study)
     with Store(store) as opened:
-        number = opened.add_study(plan, scenarios[0].units)
+        number = opened.add_study(plan)
         if retry:
             opened.forget_failures(plan.stages)
-        if tree:
-            summary = _run_tree(study, scenarios, plan, opened, workers, cluster, progress)
-        else:
-            summary = _run_alone(study, scenarios, plan, opened, progress)
+        summary = _run_tree(plan, opened, workers, cluster, progress) if tree else _run_alone(plan, opened, progress)
     results = Results(store, number)
     results.summary = summary
     return results
 
 
-def _run_tree(
-    study: Study,
-    scenarios: list[Scenario],
-    plan: Plan,
-    store: Store,
-    workers: int,
-    cluster: str | None,
-    progress: bool,
-) -> Summary:
+def _run_tree(plan: Plan, store: Store, workers: int, cluster: str | None, progress: bool) -> Summary:
     with _stopping() as stop:
-        waiting = Driver(plan, store, InProcess(study, scenarios)).to_learn
+        waiting = Driver(plan, store, InProcess(plan)).to_learn
         if not waiting:
-            return Driver(plan, store, InProcess(study, scenarios)).run()
+            return Driver(plan, store, InProcess(plan)).run()
         alone = workers == 1 and cluster is None
-        with _Bar(waiting, study, progress) as bar:
-            here = InProcess(study, scenarios, bar.epoch)
-            with here if alone else DaskWorkers(study, scenarios, workers, cluster) as hands:
+        with _Bar(waiting, plan, progress) as bar:
+            here = InProcess(plan, bar.epoch)
+            with here if alone else DaskWorkers(plan, workers, cluster) as hands:
                 return Driver(plan, store, hands, stop, bar.finished).run()
 
 
-def _run_alone(study: Study, scenarios: list[Scenario], plan: Plan, store: Store, progress: bool) -> Summary:
+def _run_alone(plan: Plan, store: Store, progress: bool) -> Summary:
     """Learn every order from its first task on, in this process; what the store has must come out the same."""
     summary = Summary()
     done = store.done()
-    runs = [run for run in plan.runs if any(key not in done for key in run)]
-    with _stopping() as stop, _Bar(sum(map(len, runs)), study, progress) as bar:
+    runs = [run.keys for run in plan.runs if any(key not in done for key in run.keys)]
+    with _stopping() as stop, _Bar(sum(map(len, runs)), plan, progress) as bar:
         for run in runs:
             if stop():
                 summary.interrupted = True
                 break
             stages = tuple(plan.stages[key] for key in run)
-            outcomes = learn_branch(study, scenarios[stages[0].repeat], Branch(stages, None), bar.epoch)
+            outcomes = learn_branch(*plan.setting(stages[0]), Branch(stages, None), bar.epoch)
             for stage, outcome in zip(stages, outcomes, strict=False):
                 if outcome.failure is None:
                     store.add([(stage, outcome.record)])
@@ -96,10 +83,10 @@ def _run_alone(study: Study, scenarios: list[Scenario], plan: Plan, store: Store
 class _Bar:
     """A progress bar over stages with the time left, method and depth; and the epoch, where a stage takes long."""
 
-    def __init__(self, total: int, study: Study, shown: bool) -> None:
-        self._epochs = study.training.epochs
+    def __init__(self, total: int, plan: Plan, shown: bool) -> None:
+        self._plan = plan
         self._bar = tqdm(
-            total=total, desc=study.name, unit=" stages", disable=not shown, mininterval=0.5, smoothing=0.05
+            total=total, desc=plan.study.name, unit=" stages", disable=not shown, mininterval=0.5, smoothing=0.05
         )
 
     def __enter__(self) -> "_Bar":
@@ -113,7 +100,8 @@ class _Bar:
         self._bar.update()
 
     def epoch(self, stage: Stage, epoch: int, loss: float) -> None:
-        words = f"{stage.method.title}, step {len(stage.prefix)}, epoch {epoch + 1}/{self._epochs}, loss {loss:.3f}"
+        epochs = self._plan.setting(stage)[0].training.epochs
+        words = f"{stage.method.title}, step {len(stage.prefix)}, epoch {epoch + 1}/{epochs}, loss {loss:.3f}"
         self._bar.set_postfix_str(words, refresh=False)
         # Lets the bar redraw itself when it is time to, without counting a stage.
         self._bar.update(0)
@@ -169,8 +157,7 @@ class Forecast:
 
 def forecast(study: Study, store: str | Path | None = None, timed: bool = True) -> Forecast:
     """Return what a study would run and about how long it takes, by timing one stage of every method."""
-    scenarios = [study.make_scenario(repeat) for repeat in range(study.repeats)]
-    plan = make_plan(study, scenarios)
+    plan = make_plan(study)
     done: set[str] = set()
     if store is not None and Path(store).is_file():
         with Store(store) as opened:
@@ -181,12 +168,12 @@ def forecast(study: Study, store: str | Path | None = None, timed: bool = True) 
         stages=len(plan.stages),
         alone=plan.alone,
         done=len(done),
-        seconds=_expected_seconds(study, scenarios[0], plan, done) if timed else None,
+        seconds=_expected_seconds(plan, done) if timed else None,
         shares=study.initialisation == "shared",
     )
 
 
-def _expected_seconds(study: Study, scenario: Scenario, plan: Plan, done: set[str]) -> float:
+def _expected_seconds(plan: Plan, done: set[str]) -> float:
     """Return the seconds of all stages left, by the seconds of the first two of every method."""
     total = 0.0
     left: dict[tuple[str, str], int] = {}
@@ -195,11 +182,11 @@ def _expected_seconds(study: Study, scenario: Scenario, plan: Plan, done: set[st
         kind = (stage.backbone.title, stage.method.title)
         left[kind] = left.get(kind, 0) + (key not in done)
         if kind not in first:
-            run = next(run for run in plan.runs if run[0] == key)
-            first[kind] = [plan.stages[entry] for entry in run[:2]]
+            run = next(run for run in plan.runs if run.keys[0] == key)
+            first[kind] = [plan.stages[entry] for entry in run.keys[:2]]
     for kind, number in left.items():
         if number:
-            outcomes = learn_branch(study, scenario, Branch(tuple(first[kind]), None))
+            outcomes = learn_branch(*plan.setting(first[kind][0]), Branch(tuple(first[kind]), None))
             seconds = [outcome.record.seconds for outcome in outcomes if outcome.record]
             total += number * (seconds[-1] if seconds else 0)
     return total

@@ -20,7 +20,7 @@ class Workers(Protocol):
     @property
     def room(self) -> int: ...
 
-    def hand_in(self, branch: Branch, repeat: int) -> None: ...
+    def hand_in(self, branch: Branch) -> None: ...
 
     def results(self) -> Iterator[list[Outcome]]:
         """Yield what is finished; wait until something is."""
@@ -112,7 +112,7 @@ class Driver:
                 break
             chain.insert(0, self._plan.stages[chain[0].parent])
         kept = frozenset(each.key for each in chain if self._children_wanted(each.key))
-        self._workers.hand_in(Branch(tuple(chain), state, kept), stage.repeat)
+        self._workers.hand_in(Branch(tuple(chain), state, kept))
         self._in_flight += 1
 
     def _children_wanted(self, key: str) -> list[str]:

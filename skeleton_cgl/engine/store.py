@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from skeleton_cgl.engine.orders import Order, describe
+from skeleton_cgl.engine.orders import describe
 from skeleton_cgl.engine.stage import Record, same_content
-from skeleton_cgl.engine.study import Plan, Stage
+from skeleton_cgl.engine.study import Plan, Run, Stage
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.files import write_beside
 
@@ -100,24 +100,22 @@ class Store:
                 raise
             self._connection.execute("COMMIT")
 
-    def add_study(self, plan: Plan, units: Iterable[str]) -> int:
+    def add_study(self, plan: Plan) -> int:
         """Keep a study and its plan, if they are not there yet; return its number."""
         fields = {
             "spec": json.dumps(plan.study.model_dump(mode="json")),
             "digests": json.dumps(plan.digests),
-            "units": json.dumps(list(units)),
-            "tasks": json.dumps(plan.default_tasks),
+            "units": json.dumps(plan.scenarios[0][0].units),
+            "tasks": json.dumps(plan.scenarios[0][0].default_tasks),
         }
-        kinds = {each.order: each.kind for each in plan.orders}
         with self._transaction() as connection:
             number = self._number_of(connection, plan.study.name, fields, _now())
             if number is None:
                 query = "SELECT id FROM studies WHERE spec = ? AND digests = ?"
                 return connection.execute(query, (fields["spec"], fields["digests"])).fetchone()[0]
-            rows = [_run_row(kinds, [plan.stages[key] for key in keys]) for keys in plan.runs]
             connection.executemany(
                 "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [(number, place, *row) for place, row in enumerate(rows)],
+                [(number, place, *_run_row(run)) for place, run in enumerate(plan.runs)],
             )
         return number
 
@@ -265,11 +263,8 @@ class States:
         return self._folder / f"{key}.safetensors"
 
 
-def _run_row(kinds: dict[Order, str], stages: list[Stage]) -> tuple:
-    last = stages[-1]
-    keys = " ".join(stage.key for stage in stages)
-    names = (last.backbone.title, last.method.title)
-    return (kinds[last.prefix], *names, last.repeat, last.noise, describe(last.prefix), keys)
+def _run_row(run: Run) -> tuple:
+    return (run.kind, run.backbone, run.method, run.repeat, run.noise, describe(run.order), " ".join(run.keys))
 
 
 def _content(record: Record) -> tuple:

@@ -5,31 +5,29 @@ from collections.abc import Iterator
 from typing import Any
 
 from skeleton_cgl.engine.stage import Branch, EpochProgress, Outcome, learn_branch
-from skeleton_cgl.engine.study import Study
+from skeleton_cgl.engine.study import Plan
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.scenarios.scenario import Scenario
 
 
 class InProcess:
     """One worker: this process. A stage is learned when its result is asked for; `epoch` is told of its epochs."""
 
-    def __init__(self, study: Study, scenarios: list[Scenario], epoch: EpochProgress | None = None) -> None:
-        self._study = study
-        self._scenarios = scenarios
+    def __init__(self, plan: Plan, epoch: EpochProgress | None = None) -> None:
+        self._plan = plan
         self._epoch = epoch
-        self._waiting: list[tuple[Branch, int]] = []
+        self._waiting: list[Branch] = []
 
     @property
     def room(self) -> int:
         return 1 - len(self._waiting)
 
-    def hand_in(self, branch: Branch, repeat: int) -> None:
-        self._waiting.append((branch, repeat))
+    def hand_in(self, branch: Branch) -> None:
+        self._waiting.append(branch)
 
     def results(self) -> Iterator[list[Outcome]]:
         while self._waiting:
-            branch, repeat = self._waiting.pop()
-            yield learn_branch(self._study, self._scenarios[repeat], branch, self._epoch)
+            branch = self._waiting.pop()
+            yield learn_branch(*self._plan.setting(branch.stages[0]), branch, self._epoch)
 
     def __enter__(self) -> "InProcess":
         return self
@@ -44,11 +42,10 @@ class DaskWorkers:
     Scenarios reach every worker once. A stage whose worker is lost is learned again by another.
     """
 
-    def __init__(self, study: Study, scenarios: list[Scenario], count: int = 1, address: str | None = None) -> None:
+    def __init__(self, plan: Plan, count: int = 1, address: str | None = None) -> None:
         from dask.distributed import Client, LocalCluster
 
-        self._study = study
-        self._scenarios = scenarios
+        self._plan = plan
         self._cluster: Any = None
         if address is None:
             self._cluster = LocalCluster(
@@ -68,10 +65,11 @@ class DaskWorkers:
         workers = sum(self._client.nthreads().values())
         return max(2 * workers, 1) - len(self._in_flight)
 
-    def hand_in(self, branch: Branch, repeat: int) -> None:
-        if repeat not in self._data:
-            self._data[repeat] = self._client.scatter(self._scenarios[repeat], broadcast=True, hash=False)
-        future = self._client.submit(learn_branch, self._study, self._data[repeat], branch, pure=False)
+    def hand_in(self, branch: Branch) -> None:
+        study, scenario = self._plan.setting(branch.stages[0])
+        if id(scenario) not in self._data:
+            self._data[id(scenario)] = self._client.scatter(scenario, broadcast=True, hash=False)
+        future = self._client.submit(learn_branch, study, self._data[id(scenario)], branch, pure=False)
         self._in_flight.add(future)
         future.add_done_callback(self._finished.put)
 

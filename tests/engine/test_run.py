@@ -58,12 +58,11 @@ def test_a_worker_killed_in_the_middle_changes_nothing(folder: Path, tmp_path: P
 
     study = small_study(folder, methods=["bare", "ewc"])
     run(study, tmp_path / "undisturbed.db")
-    scenarios = [study.make_scenario(0)]
-    plan = make_plan(study, scenarios)
+    plan = make_plan(study)
     killed = []
 
-    with Store(tmp_path / "killed.db") as store, DaskWorkers(study, scenarios, 2) as workers:
-        store.add_study(plan, scenarios[0].units)
+    with Store(tmp_path / "killed.db") as store, DaskWorkers(plan, 2) as workers:
+        store.add_study(plan)
 
         def kill_one(_stage: object) -> None:
             if not killed:
@@ -103,7 +102,7 @@ def test_a_study_runs_only_what_the_store_lacks(folder: Path, tmp_path: Path) ->
 )
 def test_whatever_decides_a_record_is_in_its_key(folder: Path, changes: dict) -> None:
     def keys(study: Study) -> set[str]:
-        return set(make_plan(study, [study.make_scenario(0)]).stages)
+        return set(make_plan(study).stages)
 
     base = small_study(folder, methods=["ewc"])
     if "scenario" in changes:
@@ -113,8 +112,7 @@ def test_whatever_decides_a_record_is_in_its_key(folder: Path, changes: dict) ->
 
 def test_what_does_not_decide_a_record_is_not_in_its_key(folder: Path) -> None:
     def keys(study: Study, repeat: int = 0) -> set[str]:
-        scenarios = [study.make_scenario(each) for each in range(study.repeats)]
-        return {stage.key for stage in make_plan(study, scenarios).stages.values() if stage.repeat == repeat}
+        return {stage.key for stage in make_plan(study).stages.values() if stage.repeat == repeat}
 
     base = keys(small_study(folder, methods=["ewc"]))
     assert keys(small_study(folder, name="other", methods=[{"name": "ewc", "strength": 1e6}])) == base
@@ -141,7 +139,7 @@ def test_the_code_of_a_users_own_backbone_is_in_the_key(folder: Path, tmp_path: 
 
     def keys() -> set[str]:
         study = small_study(folder, backbone=str(own), methods=["bare"])
-        return set(make_plan(study, [study.make_scenario(0)]).stages)
+        return set(make_plan(study).stages)
 
     own.write_text(code)
     before = keys()
@@ -251,8 +249,7 @@ def test_a_stage_that_fails_is_kept_with_its_reason_and_the_rest_goes_on(folder:
 def test_a_record_that_comes_out_otherwise_is_refused(folder: Path, tmp_path: Path) -> None:
     study = small_study(folder, methods=["bare"])
     run(study, tmp_path / "x.db")
-    scenario = study.make_scenario(0)
-    stage = next(iter(make_plan(study, [scenario]).stages.values()))
+    stage = next(iter(make_plan(study).stages.values()))
     with Store(tmp_path / "x.db") as store:
         record = store.record(stage.key)
         store.add([(stage, record)])
@@ -279,7 +276,7 @@ def test_a_full_disk_ends_with_a_message_and_an_intact_store(folder: Path, tmp_p
     with Store(tmp_path / "x.db") as store:
         pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
         store._connection.execute(f"PRAGMA max_page_count = {pages}")
-        stage = next(iter(make_plan(study, [study.make_scenario(0)]).stages.values()))
+        stage = next(iter(make_plan(study).stages.values()))
         with pytest.raises(InputError, match=r"database or disk is full; what it holds is intact"):
             store.add_failure(stage, "x" * 10**6)
     assert contents(tmp_path / "x.db") == before

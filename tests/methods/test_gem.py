@@ -42,7 +42,7 @@ def units(rows: np.ndarray) -> np.ndarray:
     return (rows / np.where(lengths > 0, lengths, 1))[lengths[:, 0] > 0]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(drawn=gradients(), margin=st.sampled_from([0, 0.5, 5]))
 def test_the_projection_meets_its_optimality_conditions(drawn: tuple, margin: float) -> None:
     """With v = margin + u, u ≥ 0, the program asks for the vector x of {x: Gx ≥ 0} nearest to y = g + margin·Σ g_τ.
@@ -64,7 +64,7 @@ def test_the_projection_meets_its_optimality_conditions(drawn: tuple, margin: fl
     assert abs(x @ (x - y)) <= 1e-4 * scale**2
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(drawn=gradients(most_tasks=4), margin=st.sampled_from([0, 0.5]))
 def test_the_projection_is_the_nearest_of_all_corners(drawn: tuple, margin: float) -> None:
     """The nearest point of the cone lies where some of its borders meet: try all sets of borders."""

@@ -97,7 +97,7 @@ PLAIN = st.recursive(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(state=st.dictionaries(st.text() | st.integers(), PLAIN))
 def test_plain_values_come_back_as_they_went(state: dict) -> None:
     assert from_bytes(to_bytes(state)) == state

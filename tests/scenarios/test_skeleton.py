@@ -98,7 +98,7 @@ def test_sample_numbers_and_query_order_say_nothing_about_the_class(small: Path)
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(seed=st.integers(0, 9), order=st.permutations(range(CLASSES)), cut=st.integers(1, 3))
 def test_the_oracle_scores_one_in_every_order_for_test_and_validation(
     small: Path, setting: str, seed: int, order: list, cut: int
