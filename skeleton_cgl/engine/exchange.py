@@ -31,13 +31,14 @@ def export(store: Store, path: str | Path) -> int:
     """Write all studies of a store to `path` (.csv.gz); return the number of stages written.
 
     A stage shared by several runs is written with each of them, so that a run can be read by itself; its counts are
-    written with the first. Runs that are not finished are written as far as they got.
+    written with the first. Runs that are not finished are written as far as they got. Machines are numbered, not named.
     """
     path = Path(path)
     if not path.name.endswith(".csv.gz"):
         raise InputError(f"{path}: an export is called NAME.csv.gz")
     text = io.StringIO()
     written: set[str] = set()
+    hosts: dict[str, str] = {}
     studies = store.studies()
     print("# " + json.dumps({"format": FORMAT, "studies": studies}), file=text)
     table = csv.writer(text, lineterminator="\n")
@@ -45,14 +46,16 @@ def export(store: Store, path: str | Path) -> int:
     done = store.done()
     for study in studies:
         for run in store.runs(study["id"]):
-            table.writerows(_rows(store, study["id"], run, done, written))
+            table.writerows(_rows(store, study["id"], run, done, written, hosts))
     with write_beside(path) as unfinished:
         # No time in the head of the file: the same store gives the same bytes.
         unfinished.write_bytes(gzip.compress(text.getvalue().encode(), mtime=0))
     return len(written)
 
 
-def _rows(store: Store, study: int, run: dict[str, Any], done: set[str], written: set[str]) -> Iterator[tuple]:
+def _rows(
+    store: Store, study: int, run: dict[str, Any], done: set[str], written: set[str], hosts: dict[str, str]
+) -> Iterator[tuple]:
     head = (study, run["method"], run["backbone"], run["kind"], run["repeat"], run["noise"], run["orders"])
     for step, key in enumerate(run["keys"], start=1):
         content: tuple = ("",) * 6
@@ -63,7 +66,7 @@ def _rows(store: Store, study: int, run: dict[str, Any], done: set[str], written
                 _text(record.test),
                 _text(record.validation),
                 repr(record.seconds),
-                record.host,
+                hosts.setdefault(record.host, f"machine {len(hosts) + 1}"),
                 json.dumps(record.versions),
                 record.seed,
             )

@@ -40,6 +40,17 @@ class Orders(Checked):
     seed: int = Field(default=0, ge=0)
 
 
+class TooManyOrders(InputError):
+    """All orders of so many tasks are asked for that they cannot be enumerated; `stages` is what they would take."""
+
+    def __init__(self, tasks: int) -> None:
+        self.stages = stages_of_all(tasks)
+        super().__init__(
+            f"orders: tasks: all orders of {tasks} tasks are {math.factorial(tasks):,}, {self.stages:,} stages, "
+            "too many to enumerate; ask for a sample, such as tasks: 100"
+        )
+
+
 @dataclass(frozen=True)
 class AskedOrder:
     """An order of a study: "task" if it arranges the default tasks, "class" if it mixes classes anew."""
@@ -70,10 +81,7 @@ def _task_orders(asked: Orders, default: Order) -> Iterator[Order]:
         yield default
     elif asked.tasks == "all":
         if number > MOST_ORDERS:
-            raise InputError(
-                f"orders: tasks: all orders of {len(default)} tasks are {number:,}, "
-                f"{stages_of_all(len(default)):,} stages, too many to enumerate; ask for a sample, such as tasks: 100"
-            )
+            raise TooManyOrders(len(default))
         yield from itertools.permutations(default)
     elif not 0 < asked.tasks <= number:
         raise InputError(f"orders: tasks: {asked.tasks} of {number:,} orders cannot be drawn")

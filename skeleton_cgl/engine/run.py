@@ -1,5 +1,6 @@
 """Running a study: scenarios, plan, store, workers and driver brought together, with a bar and a way to stop."""
 
+import math
 import signal
 import sys
 import threading
@@ -11,12 +12,16 @@ from types import FrameType
 
 from tqdm import tqdm
 
+from skeleton_cgl.engine.orders import TooManyOrders
 from skeleton_cgl.engine.results import Results
 from skeleton_cgl.engine.schedule import Driver, Summary
 from skeleton_cgl.engine.stage import Branch, Stage, learn_branch
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.engine.study import Plan, Study, make_plan
 from skeleton_cgl.engine.workers import DaskWorkers, InProcess
+from skeleton_cgl.errors import InputError
+
+_A_YEAR = 365 * 24 * 3600
 
 
 def run_study(
@@ -34,7 +39,7 @@ def run_study(
     tree: False runs every order alone, from its first task on. retry: run what failed before again. The first Ctrl-C
     finishes what is in flight and saves it, the second stops at once.
     """
-    plan = make_plan(study)
+    plan = _plan(study)
     with Store(store) as opened:
         number = opened.add_study(plan)
         if retry:
@@ -43,6 +48,28 @@ def run_study(
     results = Results(store, number)
     results.summary = summary
     return results
+
+
+def _plan(study: Study) -> Plan:
+    """Return the plan of a study; where there are too many orders, say how long they would take at this speed."""
+    try:
+        return make_plan(study)
+    except TooManyOrders as error:
+        seconds = _seconds_of_a_stage(study.variants()[0].study)
+        whole = f"about {_duration(seconds * error.stages)} on one worker, at {seconds:.2g} s a stage"
+        raise InputError(f"{error}\nall of them would take {whole}") from error
+
+
+def _seconds_of_a_stage(study: Study) -> float:
+    """Return about how long a first stage takes, by its first epochs."""
+    epochs = min(study.training.epochs, 5)
+    short = study.model_copy(update={"training": study.training.model_copy(update={"epochs": epochs})})
+    scenario = short.make_scenario(0)
+    prefix = scenario.default_tasks[:1]
+    stage = Stage("", None, 0, short.backbone[0], short.methods[0], 0, 0, "", prefix)
+    for _ in range(2):  # The first time, things are loaded and arranged.
+        (outcome,) = learn_branch(short, scenario, Branch((stage,), None))
+    return outcome.record.seconds * study.training.epochs / epochs if outcome.record else math.nan
 
 
 def _run_tree(plan: Plan, store: Store, workers: int, cluster: str | None, progress: bool) -> Summary:
@@ -157,7 +184,7 @@ class Forecast:
 
 def forecast(study: Study, store: str | Path | None = None, timed: bool = True) -> Forecast:
     """Return what a study would run and about how long it takes, by timing one stage of every method."""
-    plan = make_plan(study)
+    plan = _plan(study)
     done: set[str] = set()
     if store is not None and Path(store).is_file():
         with Store(store) as opened:
@@ -193,6 +220,11 @@ def _expected_seconds(plan: Plan, done: set[str]) -> float:
 
 
 def _duration(seconds: float) -> str:
+    if seconds > _A_YEAR:
+        return f"{seconds / _A_YEAR:,.0f} years"
     minutes, seconds = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days} d {hours} h"
     return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {seconds:02} s" if minutes else f"{seconds} s"

@@ -1,12 +1,16 @@
 """Where stages are learned: in this process, or by Dask in many."""
 
 import queue
+import time
 from collections.abc import Iterator
 from typing import Any
 
 from skeleton_cgl.engine.stage import Branch, EpochProgress, Outcome, learn_branch
 from skeleton_cgl.engine.study import Plan
 from skeleton_cgl.errors import InputError
+
+_COUNT_AGAIN_SECONDS = 5.0
+"""How often a cluster is asked how many workers it has; they may come and go."""
 
 
 class InProcess:
@@ -55,6 +59,7 @@ class DaskWorkers:
             self._client = Client(self._cluster or address, timeout="30s")
         except OSError as error:
             raise InputError(f"cluster: no scheduler answers at {address}: {error}") from error
+        self._count, self._counted = 0, -_COUNT_AGAIN_SECONDS
         self._data: dict[int, Any] = {}
         self._in_flight: set[Any] = set()
         self._finished: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -62,8 +67,9 @@ class DaskWorkers:
     @property
     def room(self) -> int:
         """Two branches per worker, so that none waits for the driver."""
-        workers = sum(self._client.nthreads().values())
-        return max(2 * workers, 1) - len(self._in_flight)
+        if time.monotonic() > self._counted + _COUNT_AGAIN_SECONDS:
+            self._count, self._counted = sum(self._client.nthreads().values()), time.monotonic()
+        return max(2 * self._count, 1) - len(self._in_flight)
 
     def hand_in(self, branch: Branch) -> None:
         study, scenario = self._plan.setting(branch.stages[0])

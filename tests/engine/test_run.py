@@ -1,6 +1,8 @@
+import gzip
 import json
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -291,6 +293,7 @@ def test_an_export_comes_back_as_the_same_study(folder: Path, tmp_path: Path) ->
         import_export(tmp_path / "x.csv.gz", other)
         export(other, tmp_path / "y.csv.gz")
     assert (tmp_path / "x.csv.gz").read_bytes() == (tmp_path / "y.csv.gz").read_bytes()
+    assert socket.gethostname().encode() not in gzip.decompress((tmp_path / "x.csv.gz").read_bytes())
     imported = Results(tmp_path / "y.db")
     for level in ("task", "class"):
         assert imported.disparity(level).equals(original.disparity(level))
@@ -321,6 +324,15 @@ def test_results_are_tidy_and_leave_out_what_is_not_finished(folder: Path, tmp_p
     assert accuracy.accuracy.between(0, 1).all()
     with pytest.raises(InputError, match="no study 'smal'; did you mean 'small'"):
         Results(tmp_path / "x.db", "smal")
+
+
+def test_too_many_orders_are_refused_with_the_time_they_would_take(folder: Path, tmp_path: Path) -> None:
+    study = small_study(folder, orders={"tasks": "all"})
+    study = study.model_copy(update={"scenario": {**study.scenario, "classes_per_task": 1}})
+    message = r"3,628,800, 9,864,100 stages.* such as tasks: 100\nall of them would take about \d+ [hd] .* s a stage"
+    with pytest.raises(InputError, match=message):
+        run(study, tmp_path / "x.db")
+    assert not (tmp_path / "x.db").exists()
 
 
 def test_unfit_studies_are_refused_before_anything_runs(folder: Path, tmp_path: Path) -> None:
