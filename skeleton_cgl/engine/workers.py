@@ -12,6 +12,13 @@ from skeleton_cgl.errors import InputError
 _COUNT_AGAIN_SECONDS = 5.0
 """How often a cluster is asked how many workers it has; they may come and go."""
 
+_DASK = {
+    # Looks at every worker a hundred times a second, which costs some percent of it.
+    "distributed.worker.profile.enabled": False,
+    # The last messages are kept for debugging, by default a thousand; ours carry states of learners.
+    "distributed.admin.low-level-log-length": 10,
+}
+
 
 class InProcess:
     """One worker: this process. A stage is learned when its result is asked for; `epoch` is told of its epochs."""
@@ -47,9 +54,11 @@ class DaskWorkers:
     """
 
     def __init__(self, plan: Plan, count: int = 1, address: str | None = None) -> None:
+        import dask
         from dask.distributed import Client, LocalCluster
 
         self._plan = plan
+        dask.config.set(_DASK)
         self._cluster: Any = None
         if address is None:
             self._cluster = LocalCluster(
