@@ -1,6 +1,7 @@
 """Writing files so that a path never shows half a file: beside it first, renamed when complete."""
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,3 +19,21 @@ def write_beside(path: Path) -> Iterator[Path]:
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def remove_abandoned(folder: Path) -> None:
+    """Remove what `write_beside` left in a folder when its process was killed; files of living processes stay."""
+    for file in folder.glob(".*.unfinished"):
+        process = re.fullmatch(r".*\.(\d+)\.unfinished", file.name)
+        if process and not _lives(int(process[1])):
+            file.unlink(missing_ok=True)
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

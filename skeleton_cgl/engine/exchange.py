@@ -20,10 +20,10 @@ from skeleton_cgl.engine.store import Store
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.files import write_beside
 
-FORMAT = "skeleton_cgl export 1"
+FORMAT = "skeleton_cgl export 2"
 COLUMNS = (
     *("study", "method", "backbone", "kind", "repeat", "noise", "order", "step", "key"),
-    *("test", "validation", "seconds", "host", "versions", "seed"),
+    *("test", "validation", "seconds", "host", "versions", "seed", "created"),
 )
 
 
@@ -58,7 +58,7 @@ def _rows(
 ) -> Iterator[tuple]:
     head = (study, run["method"], run["backbone"], run["kind"], run["repeat"], run["noise"], run["orders"])
     for step, key in enumerate(run["keys"], start=1):
-        content: tuple = ("",) * 6
+        content: tuple = ("",) * 7
         if key in done and key not in written:
             record = store.record(key)
             written.add(key)
@@ -69,6 +69,7 @@ def _rows(
                 hosts.setdefault(record.host, f"machine {len(hosts) + 1}"),
                 json.dumps(record.versions),
                 record.seed,
+                record.created,
             )
         yield (*head, step, key, *content)
 
@@ -111,6 +112,7 @@ def _record(row: dict[str, str]) -> Record:
         row["host"],
         json.loads(row["versions"]),
         int(row["seed"]),
+        row["created"],
     )
 
 

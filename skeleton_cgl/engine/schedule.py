@@ -150,4 +150,4 @@ class Driver:
         for key in self._plan.stages:
             if not self._children_wanted(key):
                 self._store.states.remove(key)
-        self._store.states.clear_if_empty()
+        self._store.states.tidy()

@@ -22,7 +22,10 @@ _PACKAGES = ("skeleton_cgl", "torch", "numpy")
 
 @dataclass(frozen=True)
 class Record:
-    """What a stage leaves: confusion counts (K, K) of test and validation, how long it took, where and with what."""
+    """What a stage leaves: confusion counts (K, K) of test and validation, how long it took, where, with what and when.
+
+    created is empty until the record is kept.
+    """
 
     key: str
     test: np.ndarray
@@ -31,6 +34,7 @@ class Record:
     host: str
     versions: dict[str, str]
     seed: int
+    created: str = ""
 
 
 @dataclass(frozen=True)

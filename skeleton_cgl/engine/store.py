@@ -27,7 +27,7 @@ from skeleton_cgl.engine.orders import describe
 from skeleton_cgl.engine.stage import Record, same_content
 from skeleton_cgl.engine.study import Plan, Run, Stage
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.files import write_beside
+from skeleton_cgl.files import remove_abandoned, write_beside
 
 VERSION = 1
 _WAIT_SECONDS = 60
@@ -192,7 +192,7 @@ class Store:
 
     def record(self, key: str) -> Record:
         """Return one record."""
-        columns = "key, test, validation, seconds, host, versions, seed"
+        columns = "key, test, validation, seconds, host, versions, seed, created"
         rows = self._read(f"SELECT {columns} FROM records WHERE key = ?", (key,))
         if not rows:
             raise KeyError(key)
@@ -220,6 +220,14 @@ class Store:
         """Return the test and validation counts of every record."""
         rows = self._read("SELECT key, test, validation FROM records")
         return {key: (_counts(test), _counts(validation)) for key, test, validation in rows}
+
+    def provenance(self, keys: Iterable[str]) -> list[dict[str, Any]]:
+        """Return where, when, how long and with what the records of some stages were made."""
+        wanted = set(keys)
+        columns = ("key", "seconds", "host", "versions", "created")
+        rows = self._read(f"SELECT {', '.join(columns)} FROM records")
+        found = [dict(zip(columns, row, strict=True)) for row in rows if row[0] in wanted]
+        return [{**row, "versions": json.loads(row["versions"])} for row in found]
 
     def seconds(self) -> dict[tuple[str, str], float]:
         """Return the mean seconds of a stage by backbone and method."""
@@ -254,8 +262,9 @@ class States:
     def remove(self, key: str) -> None:
         self._file(key).unlink(missing_ok=True)
 
-    def clear_if_empty(self) -> None:
-        """Remove the folder when nothing is left in it."""
+    def tidy(self) -> None:
+        """Remove what a killed process left half-written, and the folder when nothing is in it."""
+        remove_abandoned(self._folder)
         if self._folder.is_dir() and not any(self._folder.iterdir()):
             self._folder.rmdir()
 
@@ -270,12 +279,12 @@ def _run_row(run: Run) -> tuple:
 def _content(record: Record) -> tuple:
     versions = json.dumps(record.versions)
     packed = (_packed(record.test), _packed(record.validation))
-    return (*packed, record.seconds, record.host, versions, str(record.seed), _now())
+    return (*packed, record.seconds, record.host, versions, str(record.seed), record.created or _now())
 
 
 def _record(row: tuple) -> Record:
-    key, test, validation, seconds, host, versions, seed = row
-    return Record(key, _counts(test), _counts(validation), seconds, host, json.loads(versions), int(seed))
+    key, test, validation, seconds, host, versions, seed, created = row
+    return Record(key, _counts(test), _counts(validation), seconds, host, json.loads(versions), int(seed), created)
 
 
 def _packed(counts: np.ndarray) -> bytes:

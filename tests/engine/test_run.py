@@ -196,6 +196,17 @@ def test_a_study_killed_again_and_again_ends_with_the_records_of_one_that_was_no
     assert not Path(f"{store}.states").exists()
 
 
+def test_half_written_states_of_killed_processes_are_removed(folder: Path, tmp_path: Path) -> None:
+    states = tmp_path / "x.db.states"
+    states.mkdir()
+    killed = subprocess.Popen([sys.executable, "-c", ""])
+    killed.wait()
+    (states / f".a.safetensors.{killed.pid}.unfinished").touch()
+    (states / f".b.safetensors.{os.getpid()}.unfinished").touch()
+    run(small_study(folder, methods=["bare"]), tmp_path / "x.db")
+    assert [file.name for file in states.iterdir()] == [f".b.safetensors.{os.getpid()}.unfinished"]
+
+
 def _wait_for_a_record(store: Path, more_than: int, process: subprocess.Popen) -> None:
     """Wait until the store has more records than before, or the process is over."""
     while process.poll() is None:
