@@ -1,4 +1,4 @@
-"""The commands about studies: run, search, status, table, export, import, ls."""
+"""The commands about studies: run, search, status, table, report, export, import, ls."""
 
 import json
 import sys
@@ -27,6 +27,10 @@ Changes = Annotated[
 ]
 Workers = Annotated[int, typer.Option(help="Processes of one thread each.", min=1)]
 Cluster = Annotated[str | None, typer.Option(help="Address of a running Dask scheduler, instead.", show_default=False)]
+Published = Annotated[
+    Literal["ucla", "ntu"] | None,
+    typer.Option(help="Put the published values of this data set beside.", show_default=False),
+]
 Retry = Annotated[bool, typer.Option("--retry", help="Run again what failed before.")]
 
 
@@ -122,10 +126,7 @@ def table(
     study: WhichStudy = None,
     level: Annotated[Literal["task", "class"], typer.Option(help="Disparity of tasks or of classes.")] = "task",
     form: Annotated[Literal["text", "csv", "latex", "json"], typer.Option("--format", help="Form.")] = "text",
-    published: Annotated[
-        Literal["ucla", "ntu"] | None,
-        typer.Option(help="Put the published values of this data set beside.", show_default=False),
-    ] = None,
+    published: Published = None,
 ) -> None:
     """Print the order sensitivity of every method: AOPD and MOPD in percent, lowest and highest marked.
 
@@ -138,6 +139,23 @@ def table(
     if results.records.empty:
         raise InputError(f"{store}: no run of study {results.study['name']!r} is finished")
     typer.echo(disparity_table(results.disparity(level), form, published=published), nl=False)
+
+
+@studies.command()
+def report(
+    store: StoreFile,
+    out: Annotated[Path, typer.Option("--out", "-o", help="NAME.html", show_default=False)],
+    study: WhichStudy = None,
+    published: Published = None,
+) -> None:
+    """Write a study as one HTML file that needs no network: what was run, tables, figures, a scatter to explore.
+
+    Example: skeleton-cgl report results/ucla_task_order.db --out report.html --published ucla
+    """
+    from skeleton_cgl.analysis.report import write_report
+
+    results = write_report(store, out, study, published)
+    typer.echo(f"{out}: {results.finished_runs} of {results.planned_runs} runs, {out.stat().st_size / 1e6:.1f} MB")
 
 
 @studies.command("export")

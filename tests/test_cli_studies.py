@@ -46,6 +46,7 @@ def test_a_study_is_run_told_of_tabled_and_taken_elsewhere(run: Run, study: Path
     assert status[0]["done"] == status[0]["stages"]
     assert "0 left" in run("status", store)[1]
     assert "replay" in run("table", store)[1]
+    assert "4 of 4 runs" in run("report", store, "--out", tmp_path / "x.html")[1]
     table = json.loads(run("table", store, "--level", "class", "--format", "json")[1])
     run("export", store, "--out", tmp_path / "x.csv.gz")
     assert run("import", tmp_path / "x.csv.gz", "--store", tmp_path / "y.db")[0] == 0

@@ -1,5 +1,6 @@
 """From records to findings: performance, order disparity, what explains it, tables. Pure computation."""
 
+from skeleton_cgl.analysis.curves import accuracy_by_step, aopd_growth, mean_accuracy_matrices, mean_over_repeats
 from skeleton_cgl.analysis.disparity import (
     LEVELS,
     bootstrap_interval,
@@ -8,6 +9,7 @@ from skeleton_cgl.analysis.disparity import (
     final_accuracies,
     order_disparity,
 )
+from skeleton_cgl.analysis.fate import accuracy_by_position, extreme_orders
 from skeleton_cgl.analysis.performance import (
     accuracies,
     accuracy_matrix,
@@ -19,6 +21,7 @@ from skeleton_cgl.analysis.performance import (
     task_accuracies,
 )
 from skeleton_cgl.analysis.published import published_disparity
+from skeleton_cgl.analysis.sweeps import sweep_curves
 from skeleton_cgl.analysis.tables import FORMATS, METHODS, disparity_table
 from skeleton_cgl.analysis.variance import explained_share, mean_variance_explained, variance_explained
 
@@ -27,7 +30,10 @@ __all__ = [
     "LEVELS",
     "METHODS",
     "accuracies",
+    "accuracy_by_position",
+    "accuracy_by_step",
     "accuracy_matrix",
+    "aopd_growth",
     "average_accuracy",
     "average_forgetting",
     "bootstrap_interval",
@@ -36,12 +42,16 @@ __all__ = [
     "disparity_table",
     "expected_opd",
     "explained_share",
+    "extreme_orders",
     "final_accuracies",
     "forgetting_bound",
+    "mean_accuracy_matrices",
+    "mean_over_repeats",
     "mean_variance_explained",
     "order_disparity",
     "published_disparity",
     "runs",
+    "sweep_curves",
     "task_accuracies",
     "variance_explained",
 ]

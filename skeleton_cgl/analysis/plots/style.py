@@ -1,0 +1,134 @@
+"""What all figures share: the look of a method, the size of a column, panels, legends, and saving.
+
+Every method has one colour and one marker throughout, which the colour-blind tell apart and grey print keeps apart.
+"""
+
+import functools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from skeleton_cgl.analysis.tables import METHODS
+from skeleton_cgl.errors import InputError
+from skeleton_cgl.files import write_beside
+
+FORMATS = (".png", ".pdf", ".svg")
+COLUMN_INCHES = 3.4
+"""The width of one column of a two-column paper."""
+NORMAL, SMALL = 7, 6
+"""The size of letters, in points."""
+
+_LOOKS = {
+    "bare": ("Bare", "#000000", "o"),
+    "ewc": ("EWC", "#0072B2", "s"),
+    "mas": ("MAS", "#56B4E9", "^"),
+    "twp": ("TWP", "#009E73", "D"),
+    "lwf": ("LwF", "#CC79A7", "v"),
+    "gem": ("GEM", "#E69F00", "P"),
+    "replay": ("Replay", "#D55E00", "X"),
+    "joint": ("Joint", "#8C8C8C", "*"),
+}
+_SPARE = [("#332288", "h"), ("#882255", "<"), ("#999933", ">"), ("#44AA99", "p"), ("#661100", "d"), ("#AA4499", "8")]
+_GRID = {"color": "#DDDDDD", "linewidth": 0.4}
+_LEGEND = {"columnspacing": 1.2, "handletextpad": 0.4, "borderpad": 0, "frameon": False}
+_LOOK = {
+    **dict.fromkeys(["font.size", "axes.labelsize", "axes.titlesize", "legend.fontsize"], NORMAL),
+    **{"axes.linewidth": 0.6, "lines.linewidth": 1, "lines.markersize": 4, "axes.titlepad": 3, "axes.labelpad": 2},
+}
+# The same figure gives the same bytes, and letters that can be searched for.
+_FILE = {"pdf.fonttype": 42, "svg.hashsalt": "skeleton_cgl"}
+_DATES = {".png": None, ".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
+
+EDGE = {"markeredgecolor": "white", "markeredgewidth": 0.3}
+"""What sets markers apart where they overlap."""
+TICKS = {"labelsize": SMALL, "length": 2, "pad": 2, "width": 0.6}
+"""How ticks look; to be set on every axis, since they are made when the figure is drawn, outside of `styled`."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a method is called and drawn."""
+
+    name: str
+    colour: str
+    marker: str
+
+
+def looks(methods: Iterable[str]) -> dict[str, Look]:
+    """Return how each method is drawn, in the sequence of the tables: the known ones first, others by the alphabet."""
+    found = set(methods)
+    others = sorted(found - set(METHODS))
+    known = {method: Look(*_LOOKS[method]) for method in METHODS if method in found}
+    return known | {method: Look(method, *_SPARE[place % len(_SPARE)]) for place, method in enumerate(others)}
+
+
+def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
+    """Make a drawing function use the sizes and lines of all figures."""
+
+    @functools.wraps(draw)
+    def drawn(*values: Any, **options: Any) -> Figure:
+        with rc_context(_LOOK):
+            return draw(*values, **options)
+
+    return drawn
+
+
+def panels(number: int, columns: int, width: float, height: float, **sharing: Any) -> tuple[Figure, list[Axes]]:
+    """Return a figure `width` inches wide with so many panels, `height` inches for each row of them."""
+    columns = min(columns, number)
+    rows = -(-number // columns)
+    figure = Figure(figsize=(width, height * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False, **sharing).flat
+    for panel in axes[:number]:
+        panel.tick_params(**TICKS)
+        panel.grid(**_GRID)
+        panel.set_axisbelow(True)
+    for spare in axes[number:]:
+        spare.remove()
+    return figure, list(axes[:number])
+
+
+def panel_titles(frame: pd.DataFrame, between: str = ", ") -> dict[tuple[str, str], str]:
+    """Return a title for every backbone and method: the method's name, and the backbone's if there are several."""
+    found = set(zip(frame["backbone"], frame["method"], strict=True))
+    backbones = list(dict.fromkeys(frame["backbone"]))
+    return {
+        (backbone, method): f"{look.name}{between}{backbone}" if len(backbones) > 1 else look.name
+        for backbone in backbones
+        for method, look in looks(frame["method"]).items()
+        if (backbone, method) in found
+    }
+
+
+def panels_per_row(titles: Iterable[str], letters: int, most: int) -> int:
+    """Return how many panels fit beside each other, at most so many, where a row has room for so many letters."""
+    longest = max(len(line) for title in titles for line in title.splitlines())
+    return max(1, min(most, letters // longest))
+
+
+def method_legend(figure: Figure, methods: Iterable[str], others: Iterable[Line2D] = (), line: str = "-") -> None:
+    """Put the legend of the methods above the panels, and that of whatever else is given below."""
+    entries = [
+        Line2D([], [], color=look.colour, marker=look.marker, linestyle=line, label=look.name, **EDGE)
+        for look in looks(methods).values()
+    ]
+    columns = len(entries) if len(entries) <= 4 else -(-len(entries) // 2)
+    figure.legend(handles=entries, loc="outside upper center", ncols=columns, **_LEGEND)
+    if others := list(others):
+        figure.legend(handles=others, loc="outside lower center", ncols=len(others), **_LEGEND)
+
+
+def save(figure: Figure, path: str | Path) -> None:
+    """Write a figure beside `path` and rename it; refuse a suffix other than .png, .pdf or .svg."""
+    path = Path(path)
+    if path.suffix not in FORMATS:
+        raise InputError(f"{path}: a figure is called NAME{', NAME'.join(FORMATS)}")
+    with rc_context(_FILE), write_beside(path) as unfinished:
+        figure.savefig(unfinished, format=path.suffix[1:], dpi=300, metadata=_DATES[path.suffix])
