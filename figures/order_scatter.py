@@ -1,6 +1,6 @@
 """AA against AF, one point per order (its mean over repeats), with the bound of Theorem 1 (Figs. 3 to 6).
 
-A panel per data set and backbone; give several stores, or several studies of one store, to see them side by side.
+A panel per study and backbone; give several stores, or several studies of one store, to see them side by side.
 
 python figures/order_scatter.py results/ucla.db --out scatter.png
 python figures/order_scatter.py results/ucla.db results/ntu.db --kind task --out scatter.pdf
@@ -17,16 +17,22 @@ from skeleton_cgl.analysis.curves import mean_over_repeats
 from skeleton_cgl.analysis.plots import order_scatter, save
 
 
-def runs_by_panel(results: Results) -> pd.DataFrame:
-    scenario = results.study["spec"]["scenario"]
-    data = scenario.get("dataset") or Path(scenario.get("data", "synthetic")).stem
-    runs = results.runs()
-    return runs.assign(panel=[f"{data}, {backbone}" for backbone in runs["backbone"]])
+def panel_names(studies: list[Results]) -> list[str]:
+    """Return a name for each study: its data set's, or if two are of one data set, the store's and its own."""
+    scenarios = [results.study["spec"]["scenario"] for results in studies]
+    data = [each.get("dataset") or Path(each.get("data", "synthetic")).stem for each in scenarios]
+    if len(set(data)) == len(data):
+        return data
+    return [f"{results.path.stem}: {results.study['name']}" for results in studies]
 
 
 def draw(options: argparse.Namespace) -> None:
-    runs = [runs_by_panel(open_results(store, study)) for store in options.store for study in options.study]
-    save(order_scatter(mean_over_repeats(of_kind(pd.concat(runs), options.kind))), options.out)
+    studies = [open_results(store, study) for store in options.store for study in options.study]
+    runs = [
+        of_kind(results.runs(), options.kind).assign(panel=lambda runs, name=name: name + ", " + runs["backbone"])
+        for results, name in zip(studies, panel_names(studies), strict=True)
+    ]
+    save(order_scatter(mean_over_repeats(pd.concat(runs))), options.out)
 
 
 if __name__ == "__main__":

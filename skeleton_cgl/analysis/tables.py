@@ -91,10 +91,11 @@ def _cells(rows: pd.DataFrame) -> Cells:
         if rows[f"{measure}_low"].notna().any():
             ends = zip(_numbers(rows[f"{measure}_low"]), _numbers(rows[f"{measure}_high"]), strict=True)
             columns[f"{measure} interval"] = [f"[{low}, {high}]" for low, high in ends]
-    for measure in MEASURES:
-        columns[f"{measure} floor"] = _numbers(rows[f"{measure}_floor"])
-    columns["R"] = _numbers(rows["R"], "d")
-    columns["AOPD at R"] = _numbers(rows["expected_AOPD_at_R"])
+    if rows["R"].notna().any():
+        for measure in MEASURES:
+            columns[f"{measure} floor"] = _numbers(rows[f"{measure}_floor"])
+        columns["R"] = _numbers(rows["R"], "d")
+        columns["AOPD at R"] = _numbers(rows["expected_AOPD_at_R"])
     for measure in MEASURES:
         if f"published_{measure}" in rows:
             columns[f"published {measure}"] = _with_std(rows, f"published_{measure}")

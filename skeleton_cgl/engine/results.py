@@ -76,10 +76,11 @@ def _choose(store: Store, study: str | int | None) -> dict[str, Any]:
 
 
 def _swept(spec: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return, for every field a study sweeps, its value by the name of the backbone."""
+    """Return, for every field a study sweeps, its value by the name of the backbone, which itself needs no column."""
     variants = Study.model_validate(spec).variants() if spec.get("sweep") else []
     points = {backbone.title: variant.point for variant in variants for backbone in variant.study.backbone}
-    return {field: {title: point[field] for title, point in points.items()} for field in spec.get("sweep", {})}
+    fields = [field for field in spec.get("sweep", {}) if field != "backbone"]
+    return {field: {title: point[field] for title, point in points.items()} for field in fields}
 
 
 def _rows(runs: list[dict[str, Any]], confusions: dict) -> Any:

@@ -73,6 +73,17 @@ def test_every_backbone_of_a_list_is_swept(folder: Path) -> None:
     ]
 
 
+def test_backbones_are_swept_by_name(folder: Path, tmp_path: Path) -> None:
+    sweep = {"backbone": ["gcn", {"name": "gcn", "label": "deep", "depth": 3}], "backbone.width": [4, 5]}
+    runs = small_study(folder, methods="bare", sweep=sweep).run(tmp_path / "x.db", progress=False).runs()
+    assert runs[["backbone", "backbone.width"]].drop_duplicates().values.tolist() == [
+        ["gcn width=4", 4],
+        ["gcn width=5", 5],
+        ["deep width=4", 4],
+        ["deep width=5", 5],
+    ]
+
+
 @pytest.mark.parametrize(
     ("sweep", "message"),
     [

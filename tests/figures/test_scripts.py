@@ -93,8 +93,11 @@ def test_a_sweep_is_drawn_and_other_studies_are_refused(
     assert not (tmp_path / "none.png").exists()
 
 
-def test_stores_stand_side_by_side(script: Script, store: Path, tmp_path: Path) -> None:
-    other = made_store(tmp_path / "other.db", random_records(seed=1).assign(backbone="stgcn"))
+@pytest.mark.parametrize("backbone", ["gcn", "stgcn"])
+def test_stores_stand_side_by_side_and_are_not_mixed(
+    script: Script, store: Path, tmp_path: Path, backbone: str
+) -> None:
+    other = made_store(tmp_path / "other.db", random_records(seed=1).assign(backbone=backbone))
     script.draws("order_scatter", store, other, "--kind", "task", "--out", tmp_path / "both.png")
     assert width(tmp_path / "both.png") == 2 * COLUMN_PIXELS
 
