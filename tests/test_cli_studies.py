@@ -86,7 +86,7 @@ def test_a_wrong_study_is_refused_before_it_runs(
 
 
 def test_failures_end_with_a_summary_and_exit_code_1(run: Run, study: Path, tmp_path: Path) -> None:
-    exploding = ("--set", "methods=[{name: ewc, strength: 1.0e+38}]", "--set", "training.learning_rate=0.1")
+    exploding = ("--set", "methods=[{name: ewc, strength: 1.0e+60}]", "--set", "training.learning_rate=0.1")
     code, _, errors = run("run", study, "--store", tmp_path / "x.db", *exploding, "--set", "training.epochs=3")
     assert code == 1
     assert "stages failed" in errors
