@@ -1,6 +1,5 @@
 """Running a study: scenarios, plan, store, workers and driver brought together, with a bar and a way to stop."""
 
-import math
 import signal
 import sys
 import threading
@@ -56,12 +55,14 @@ def _plan(study: Study) -> Plan:
         return make_plan(study)
     except TooManyOrders as error:
         seconds = _seconds_of_a_stage(study.variants()[0].study)
+        if seconds is None:
+            raise
         whole = f"about {_duration(seconds * error.stages)} on one worker, at {seconds:.2g} s a stage"
         raise InputError(f"{error}\nall of them would take {whole}") from error
 
 
-def _seconds_of_a_stage(study: Study) -> float:
-    """Return about how long a first stage takes, by its first epochs."""
+def _seconds_of_a_stage(study: Study) -> float | None:
+    """Return about how long a first stage takes, by its first epochs; None if it fails."""
     epochs = min(study.training.epochs, 5)
     short = study.model_copy(update={"training": study.training.model_copy(update={"epochs": epochs})})
     scenario = short.make_scenario(0)
@@ -69,7 +70,7 @@ def _seconds_of_a_stage(study: Study) -> float:
     stage = Stage("", None, 0, short.backbone[0], short.methods[0], 0, 0, "", prefix)
     for _ in range(2):  # The first time, things are loaded and arranged.
         (outcome,) = learn_branch(short, scenario, Branch((stage,), None))
-    return outcome.record.seconds * study.training.epochs / epochs if outcome.record else math.nan
+    return outcome.record.seconds * study.training.epochs / epochs if outcome.record else None
 
 
 def _run_tree(plan: Plan, store: Store, workers: int, cluster: str | None, progress: bool) -> Summary:

@@ -16,6 +16,7 @@ import pytest
 from skeleton_cgl import Results, Study
 from skeleton_cgl.engine.exchange import export, import_export
 from skeleton_cgl.engine.run import forecast
+from skeleton_cgl.engine.stage import Outcome
 from skeleton_cgl.engine.status import describe_status, status_of
 from skeleton_cgl.engine.store import NotReproducible, Store
 from skeleton_cgl.engine.study import make_plan
@@ -337,11 +338,16 @@ def test_results_are_tidy_and_leave_out_what_is_not_finished(folder: Path, tmp_p
         Results(tmp_path / "x.db", "smal")
 
 
-def test_too_many_orders_are_refused_with_the_time_they_would_take(folder: Path, tmp_path: Path) -> None:
+def test_too_many_orders_are_refused_with_the_time_they_would_take(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     study = small_study(folder, orders={"tasks": "all"})
     study = study.model_copy(update={"scenario": {**study.scenario, "classes_per_task": 1}})
     message = r"3,628,800, 9,864,100 stages.* such as tasks: 100\nall of them would take about \d+ [hd] .* s a stage"
     with pytest.raises(InputError, match=message):
+        run(study, tmp_path / "x.db")
+    monkeypatch.setattr("skeleton_cgl.engine.run.learn_branch", lambda *_: [Outcome("", failure="out of memory")])
+    with pytest.raises(InputError, match=r"such as tasks: 100$"):
         run(study, tmp_path / "x.db")
     assert not (tmp_path / "x.db").exists()
 
