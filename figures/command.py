@@ -39,10 +39,12 @@ def run(draw: Callable[[argparse.Namespace], None], parser: argparse.ArgumentPar
 
 
 def open_results(store: str, study: str | None) -> Results:
-    """Return the results of a study; refuse one of which no run is finished."""
+    """Return the results of a study and say what is left out; refuse one of which no run is finished."""
     results = Results(store, study)
     if results.records.empty:
         raise InputError(f"{store}: no run of study {results.study['name']!r} is finished")
+    for line in results.left_out:
+        print(line, file=sys.stderr)
     return results
 
 

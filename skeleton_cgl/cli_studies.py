@@ -139,6 +139,8 @@ def table(
     if results.records.empty:
         raise InputError(f"{store}: no run of study {results.study['name']!r} is finished")
     typer.echo(disparity_table(results.disparity(level), form, published=published), nl=False)
+    for line in results.left_out:
+        typer.echo(line, err=True)
 
 
 @studies.command()

@@ -126,7 +126,7 @@ def facts(results: Results) -> list[tuple[str, list[str]]]:
         ("Study", [study["name"], f"number {study['id']} in its store", f"made {_time(study['created'])}"]),
         ("Scenario", [f"{field}: {value}" for field, value in spec["scenario"].items()]),
         ("Data digest", list(dict.fromkeys(study["digests"]))),
-        ("Runs", [f"{results.finished_runs} of {results.planned_runs} finished"]),
+        ("Runs", [f"{results.finished_runs} of {results.planned_runs} finished", *results.left_out]),
         ("Orders", [text for text in orders if not text.startswith("0 ")]),
         ("Repeats", [f"{spec['repeats']}, {f'seed {first}' if first == last else f'seeds {first}–{last}'}"]),
         ("Noise floor", [f"{spec['noise_floor']} runs of one order per repeat" if spec["noise_floor"] else "not run"]),

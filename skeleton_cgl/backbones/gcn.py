@@ -34,8 +34,10 @@ class GraphConvolution(nn.Module):
 
     def forward(self, features: Tensor, summed: Tensor) -> Tensor:
         """Return h' (…, width) from h (…, F) and its neighbour sums A·h (…, F)."""
-        hidden = self.neighbours(summed).relu() + self.own(features).relu()
-        return self.norm(hidden.flatten(0, -2)).view_as(hidden)
+        # As rows: what a layer gives for more dimensions is a view, and autograd is slow about changing views in place.
+        rows, sums = features.flatten(0, -2), summed.flatten(0, -2)
+        hidden = self.norm(self.neighbours(sums).relu_() + self.own(rows).relu_())
+        return hidden.view(*features.shape[:-1], -1)
 
 
 class GCN(Backbone):
@@ -106,7 +108,7 @@ class GCN(Backbone):
         """Return (N, 2·width) from (N, V, width)."""
         # A product: the gradient of (gate * h).sum(1) comes back transposed in memory and slows all that follows.
         weighted = torch.bmm(torch.sigmoid(self.gate(hidden)).mT, hidden).squeeze(1)
-        return torch.cat([weighted, hidden.max(dim=1).values], dim=1)
+        return torch.cat([weighted, _largest(hidden)], dim=1)
 
     def _read_graphs(self, graph: "dgl.DGLGraph", hidden: Tensor) -> Tensor:
         """Return (graphs, 2·width) from (nodes, width)."""
@@ -119,6 +121,13 @@ class GCN(Backbone):
         owner = torch.repeat_interleave(graph.batch_num_nodes()).unsqueeze(1).expand_as(hidden)
         largest = hidden.new_zeros(weighted.shape).scatter_reduce(0, owner, hidden, "amax", include_self=False)
         return torch.cat([weighted, largest], dim=1)
+
+
+def _largest(hidden: Tensor) -> Tensor:
+    """Return (N, width), the maximum over the joints of (N, V, width)."""
+    # Pooling finds the places ten times faster than Tensor.max; gathering has the faster gradient.
+    _, places = functional.max_pool1d(hidden.detach().mT, hidden.shape[1], return_indices=True)
+    return hidden.gather(1, places.mT).squeeze(1)
 
 
 def attention_over(products: Tensor, adjacency: Tensor) -> Tensor:

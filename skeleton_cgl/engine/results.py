@@ -1,5 +1,6 @@
 """The results of a study: its records as tidy frames."""
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,9 @@ COLUMNS = ("backbone", "method", "repeat", "noise", "kind", "order", "step", "te
 class Results:
     """What a store holds of one study; runs that are not finished are left out.
 
+    Repeats of one method are compared order by order: once one of them is finished, others that are only begun are left
+    out too, and `left_out` says which.
+
     All frames have a column for every field the study sweeps, such as "backbone.width".
     """
 
@@ -34,6 +38,7 @@ class Results:
         self.planned_runs = len(runs)
         complete = [run for run in runs if all(key in confusions for key in run["keys"])]
         self.finished_runs = len(complete)
+        complete, self.left_out = _without_begun_repeats(runs, complete)
         self.records = pd.DataFrame(list(_rows(complete, confusions)), columns=list(COLUMNS))
         self._swept = _swept(self.study["spec"])
         self.records = self._with_swept(self.records)
@@ -81,6 +86,29 @@ def _swept(spec: dict[str, Any]) -> dict[str, dict[str, Any]]:
     points = {backbone.title: variant.point for variant in variants for backbone in variant.study.backbone}
     fields = [field for field in spec.get("sweep", {}) if field != "backbone"]
     return {field: {title: point[field] for title, point in points.items()} for field in fields}
+
+
+def _without_begun_repeats(
+    runs: list[dict[str, Any]], complete: list[dict[str, Any]]
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the complete runs to go by, and a line on every repeat left out; noise runs are repeats of their own."""
+
+    def repeat_of(run: dict[str, Any]) -> tuple[str, str, bool, int]:
+        return run["backbone"], run["method"], run["noise"] > 0, run["repeat"]
+
+    planned, finished = (Counter(map(repeat_of, some)) for some in (runs, complete))
+    with_a_whole_one = {repeat[:-1] for repeat in planned if finished[repeat] == planned[repeat]}
+    begun = {repeat for repeat in finished if repeat[:-1] in with_a_whole_one and finished[repeat] < planned[repeat]}
+    # Noise runs are compared with an ordinary one of their repeat.
+    begun |= {(*repeat[:2], True, repeat[-1]) for repeat in begun}
+    lines = [
+        f"{backbone}, {method}, repeat {number}: {finished[repeat]} of {planned[repeat]} "
+        f"{'noise runs' if noisy else 'runs'} finished, left out"
+        for repeat in planned
+        if repeat in begun
+        for backbone, method, noisy, number in [repeat]
+    ]
+    return [run for run in complete if repeat_of(run) not in begun], lines
 
 
 def _rows(runs: list[dict[str, Any]], confusions: dict) -> Any:

@@ -338,6 +338,22 @@ def test_results_are_tidy_and_leave_out_what_is_not_finished(folder: Path, tmp_p
         Results(tmp_path / "x.db", "smal")
 
 
+def test_a_repeat_that_is_only_begun_is_left_out_and_named(folder: Path, tmp_path: Path) -> None:
+    methods = ["bare"]
+    alone = run(small_study(folder, methods=methods, noise_floor=2), tmp_path / "x.db")
+    one_order = {"given": [[[0, 1], [2, 3], [4, 5]]]}
+    run(small_study(folder, methods=methods, repeats=2, orders=one_order, noise_floor=2), tmp_path / "x.db")
+    with Store(tmp_path / "x.db") as store:
+        store.add_study(make_plan(small_study(folder, methods=methods, repeats=2, noise_floor=2)))
+    both = Results(tmp_path / "x.db")
+    assert both.finished_runs == 6
+    assert both.left_out == [
+        "gcn, bare, repeat 1: 1 of 3 runs finished, left out",
+        "gcn, bare, repeat 1: 1 of 1 noise runs finished, left out",
+    ]
+    assert both.disparity("class").equals(alone.disparity("class"))
+
+
 def test_too_many_orders_are_refused_with_the_time_they_would_take(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
