@@ -98,17 +98,17 @@ def _without_begun_repeats(
 
     planned, finished = (Counter(map(repeat_of, some)) for some in (runs, complete))
     with_a_whole_one = {repeat[:-1] for repeat in planned if finished[repeat] == planned[repeat]}
-    begun = {repeat for repeat in finished if repeat[:-1] in with_a_whole_one and finished[repeat] < planned[repeat]}
+    unfit = {repeat for repeat in planned if repeat[:-1] in with_a_whole_one and finished[repeat] < planned[repeat]}
     # Noise runs are compared with an ordinary one of their repeat.
-    begun |= {(*repeat[:2], True, repeat[-1]) for repeat in begun}
+    unfit |= {(*repeat[:2], True, repeat[-1]) for repeat in unfit}
     lines = [
         f"{backbone}, {method}, repeat {number}: {finished[repeat]} of {planned[repeat]} "
         f"{'noise runs' if noisy else 'runs'} finished, left out"
-        for repeat in planned
-        if repeat in begun
+        for repeat in finished
+        if repeat in unfit
         for backbone, method, noisy, number in [repeat]
     ]
-    return [run for run in complete if repeat_of(run) not in begun], lines
+    return [run for run in complete if repeat_of(run) not in unfit], lines
 
 
 def _rows(runs: list[dict[str, Any]], confusions: dict) -> Any:
