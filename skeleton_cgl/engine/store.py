@@ -50,8 +50,8 @@ CREATE TABLE IF NOT EXISTS failures (key TEXT PRIMARY KEY, stage TEXT NOT NULL, 
 """
 
 
-class NotReproducible(RuntimeError):
-    """The same stage gave another record than before."""
+class NotReproducible(InputError):
+    """The same stage gave another record than the one in the store, for instance on another kind of processor."""
 
 
 class Store:
@@ -148,7 +148,9 @@ class Store:
         if not same_content(there, record):
             raise NotReproducible(
                 f"{self.path}: {facts[1]} {prefix}: learned again, it gave another record; the store keeps the first. "
-                f"First {there.versions} on {there.host}, now {record.versions} on {record.host}"
+                f"First {there.versions} on {there.host}, now {record.versions} on {record.host}. Records of both do "
+                "not belong in one study: go on with the versions and the kind of machine of the first, or use a "
+                "store of its own"
             )
 
     def take_over(

@@ -273,6 +273,19 @@ def test_a_record_that_comes_out_otherwise_is_refused(folder: Path, tmp_path: Pa
     assert contents(tmp_path / "x.db")[stage.key][0][0][0] == record.test[0, 0] - 1
 
 
+def test_going_on_with_records_that_come_out_otherwise_here_ends_with_a_message(folder: Path, tmp_path: Path) -> None:
+    study = small_study(folder, methods=["bare"])
+    run(study, tmp_path / "x.db")
+    plan = make_plan(study)
+    parent, other = [key for key, stage in plan.stages.items() if stage.parent is None][:2]
+    with closing(sqlite3.connect(tmp_path / "x.db")) as connection, connection:
+        connection.execute("DELETE FROM records WHERE key = ?", (plan.children[parent][0],))
+        different = "SELECT test FROM records WHERE key = ?"
+        connection.execute(f"UPDATE records SET test = ({different}) WHERE key = ?", (other, parent))
+    with pytest.raises(InputError, match=r"x\.db: bare .*: learned again, .* use a store of its own"):
+        run(study, tmp_path / "x.db")
+
+
 def test_a_store_that_cannot_be_written_to_is_reported_and_left_intact(folder: Path, tmp_path: Path) -> None:
     study = small_study(folder, methods=["bare"])
     (tmp_path / "no.db").write_text("this is no store, but text that is longer than the head of one. " * 20)
