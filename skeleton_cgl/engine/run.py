@@ -3,6 +3,7 @@
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from skeleton_cgl.engine.workers import DaskWorkers, InProcess
 from skeleton_cgl.errors import InputError
 
 _A_YEAR = 365 * 24 * 3600
+_REDRAW_SECONDS = 0.5
 
 
 def run_study(
@@ -114,8 +116,14 @@ class _Bar:
     def __init__(self, total: int, plan: Plan, shown: bool) -> None:
         self._plan = plan
         self._bar = tqdm(
-            total=total, desc=plan.study.name, unit=" stages", disable=not shown, mininterval=0.5, smoothing=0.05
+            total=total,
+            desc=plan.study.name,
+            unit=" stages",
+            disable=not shown,
+            mininterval=_REDRAW_SECONDS,
+            smoothing=0.05,
         )
+        self._drawn = time.monotonic()
 
     def __enter__(self) -> "_Bar":
         return self
@@ -131,8 +139,10 @@ class _Bar:
         epochs = self._plan.setting(stage)[0].training.epochs
         words = f"{stage.method.title}, step {len(stage.prefix)}, epoch {epoch + 1}/{epochs}, loss {loss:.3f}"
         self._bar.set_postfix_str(words, refresh=False)
-        # Lets the bar redraw itself when it is time to, without counting a stage.
-        self._bar.update(0)
+        # Not update(0): it would count as the moment from which the next stage is timed.
+        if time.monotonic() - self._drawn >= _REDRAW_SECONDS:
+            self._drawn = time.monotonic()
+            self._bar.refresh()
 
 
 @contextmanager

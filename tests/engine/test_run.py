@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from skeleton_cgl import Results, Study
+from skeleton_cgl.engine import run as engine_run
 from skeleton_cgl.engine.exchange import export, import_export
 from skeleton_cgl.engine.run import forecast
 from skeleton_cgl.engine.stage import Outcome
@@ -243,6 +244,23 @@ def test_ctrl_c_finishes_what_is_in_flight_and_the_same_command_goes_on(folder: 
     assert 0 < done < 24
     study = small_study(folder, methods=["bare", "replay", "ewc"], training={"epochs": 6})
     assert run(study, tmp_path / "x.db").summary.learned == 24 - done
+
+
+def test_the_bar_counts_long_stages_by_their_whole_time_and_shows_their_epochs(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = make_plan(small_study(folder, methods=["bare"], training={"epochs": 100}))
+    monkeypatch.setattr(engine_run, "_REDRAW_SECONDS", 0)
+    with engine_run._Bar(8, plan, shown=True) as bar:
+        bar._bar._time = lambda: now
+        now = bar._bar.start_t
+        for stage in list(plan.stages.values())[:3]:
+            for epoch in range(100):
+                now += 3
+                bar.epoch(stage, epoch, 0.5)
+            bar.finished(stage)
+        assert bar._bar.format_dict["rate"] == pytest.approx(1 / 300)
+    assert capsys.readouterr().err.count("step 2, epoch 50/100, loss 0.500") == 1
 
 
 def test_a_stage_that_fails_is_kept_with_its_reason_and_the_rest_goes_on(folder: Path, tmp_path: Path) -> None:
