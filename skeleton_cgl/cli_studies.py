@@ -50,7 +50,8 @@ def run(
     Example: skeleton-cgl run experiments/quickstart.yaml --workers 2
     Example: skeleton-cgl run experiments/ucla_task_order.yaml --set backbone=models/ctrgcn.py --set orders.tasks=30
     """
-    from skeleton_cgl.engine.run import forecast, run_study
+    from skeleton_cgl.engine.forecast import forecast
+    from skeleton_cgl.engine.run import run_study
     from skeleton_cgl.engine.study import Study
 
     asked = Study.from_file(study, changes or ())

@@ -16,7 +16,7 @@ import pytest
 from skeleton_cgl import Results, Study
 from skeleton_cgl.engine import run as engine_run
 from skeleton_cgl.engine.exchange import export, import_export
-from skeleton_cgl.engine.run import forecast
+from skeleton_cgl.engine.forecast import forecast
 from skeleton_cgl.engine.stage import Outcome
 from skeleton_cgl.engine.status import describe_status, status_of
 from skeleton_cgl.engine.store import NotReproducible, Store
@@ -150,6 +150,20 @@ def test_the_code_of_a_users_own_backbone_is_in_the_key(folder: Path, tmp_path: 
     assert keys() == before
     own.write_text(code.replace("mean", "sum"))
     assert not keys() & before
+
+
+def test_the_forecast_times_what_is_left(folder: Path, tmp_path: Path) -> None:
+    study = small_study(folder, methods=["bare", "ewc"])
+    whole = forecast(study, tmp_path / "x.db")
+    assert (whole.stages, whole.alone, whole.done) == (16, 18, 0)
+    assert 0 < whole.seconds < 60
+    run(small_study(folder, methods=["bare"]), tmp_path / "x.db")
+    assert forecast(study, tmp_path / "x.db").done == 8
+    run(study, tmp_path / "x.db")
+    assert forecast(study, tmp_path / "x.db").seconds == 0
+    broken = {"name": "ewc", "strength": 1e60}
+    study = small_study(folder, methods=[broken], training={"epochs": 3, "learning_rate": 0.1})
+    assert forecast(study).seconds is None
 
 
 def test_own_first_weights_for_every_order_share_nothing(folder: Path, tmp_path: Path) -> None:
@@ -393,7 +407,7 @@ def test_too_many_orders_are_refused_with_the_time_they_would_take(
     message = r"3,628,800, 9,864,100 stages.* such as tasks: 100\nall of them would take about \d+ [hd] .* s a stage"
     with pytest.raises(InputError, match=message):
         run(study, tmp_path / "x.db")
-    monkeypatch.setattr("skeleton_cgl.engine.run.learn_branch", lambda *_: [Outcome("", failure="out of memory")])
+    monkeypatch.setattr("skeleton_cgl.engine.forecast.learn_branch", lambda *_: [Outcome("", failure="out of memory")])
     with pytest.raises(InputError, match=r"such as tasks: 100$"):
         run(study, tmp_path / "x.db")
     assert not (tmp_path / "x.db").exists()

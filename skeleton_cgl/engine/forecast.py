@@ -1,0 +1,124 @@
+"""What running a study would mean, told before it runs: orders, stages, and about how long they take here."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tqdm import tqdm
+
+from skeleton_cgl.engine.orders import TooManyOrders
+from skeleton_cgl.engine.stage import Branch, learn_branch
+from skeleton_cgl.engine.store import Store
+from skeleton_cgl.engine.study import Plan, Stage, Study, make_plan
+from skeleton_cgl.errors import InputError
+from skeleton_cgl.scenarios.scenario import Scenario
+
+_TELLING_SECONDS = 0.3
+"""A stage of fewer epochs that takes this long tells how long the whole one will."""
+_A_YEAR = 365 * 24 * 3600
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What running a study would mean; seconds: on one worker, None where they were not asked for or not to be had."""
+
+    orders: int
+    runs: int
+    stages: int
+    alone: int
+    done: int
+    seconds: float | None
+    shares: bool
+
+    def __str__(self) -> str:
+        shared = 1 - self.stages / self.alone if self.alone else 0
+        lines = [
+            f"{self.orders} orders, {self.runs} runs",
+            f"{self.stages} stages instead of {self.alone} ({shared:.0%} shared)"
+            if self.shares
+            else f"{self.stages} stages: every order has first weights of its own, so that nothing can be shared",
+            f"{self.done} done, {self.stages - self.done} left",
+        ]
+        if self.seconds is not None:
+            lines.append(f"about {_duration(self.seconds)} on one worker, by some epochs of each method")
+        return "\n".join(lines)
+
+
+def forecast(study: Study, store: str | Path | None = None, timed: bool = True) -> Forecast:
+    """Return what a study would run and about how long that takes, by timing some epochs of every method."""
+    plan = plan_of(study)
+    done: set[str] = set()
+    if store is not None and Path(store).is_file():
+        with Store(store) as opened:
+            done = opened.done() & plan.stages.keys()
+    return Forecast(
+        orders=len(plan.orders),
+        runs=len(plan.runs),
+        stages=len(plan.stages),
+        alone=plan.alone,
+        done=len(done),
+        seconds=_expected_seconds(plan, done) if timed else None,
+        shares=study.initialisation == "shared",
+    )
+
+
+def plan_of(study: Study) -> Plan:
+    """Return the plan of a study; where there are too many orders, say how long they would take at this speed."""
+    try:
+        return make_plan(study)
+    except TooManyOrders as error:
+        asked = study.variants()[0].study
+        scenario = asked.make_scenario(0)
+        tasks = scenario.default_tasks
+        by = (asked.backbone[0], asked.methods[0])
+        first_two = tuple(Stage("", None, 0, *by, 0, 0, "", tasks[:step]) for step in (1, 2))
+        seconds = _seconds_of_second(asked, scenario, first_two)
+        if seconds is None:
+            raise
+        whole = f"about {_duration(seconds * error.stages)} on one worker, at {seconds:.2g} s a stage"
+        raise InputError(f"{error}\nall of them would take {whole}") from error
+
+
+def _expected_seconds(plan: Plan, done: set[str]) -> float | None:
+    """Return the seconds of all stages left, by the seconds of a second one of every method; None if one fails."""
+    left: dict[tuple[str, str], int] = {}
+    first_two: dict[tuple[str, str], tuple[Stage, ...]] = {}
+    for run in plan.runs:
+        first_two.setdefault((run.backbone, run.method), tuple(plan.stages[key] for key in run.keys[:2]))
+    for stage in (stage for key, stage in plan.stages.items() if key not in done):
+        kind = (stage.backbone.title, stage.method.title)
+        left[kind] = left.get(kind, 0) + 1
+    total = 0.0
+    for kind, number in tqdm(left.items(), desc="timing some epochs", unit=" methods", leave=False):
+        seconds = _seconds_of_second(*plan.setting(first_two[kind][0]), first_two[kind])
+        if seconds is None:
+            return None
+        total += number * seconds
+    return total
+
+
+def _seconds_of_second(study: Study, scenario: Scenario, stages: tuple[Stage, ...]) -> float | None:
+    """Return about how long the second of two stages takes, by as few epochs as tell; None if one fails.
+
+    The first loads and arranges things, and has no past task to look after.
+    """
+    epochs = 1
+    while True:
+        training = study.training.model_copy(update={"epochs": epochs})
+        outcomes = learn_branch(study.model_copy(update={"training": training}), scenario, Branch(stages, None))
+        record = outcomes[-1].record
+        if record is None:
+            return None
+        if record.seconds >= _TELLING_SECONDS or epochs == study.training.epochs:
+            return record.seconds * study.training.epochs / epochs
+        epochs = min(4 * epochs, study.training.epochs)
+
+
+def _duration(seconds: float) -> str:
+    if seconds > _A_YEAR:
+        return f"{seconds / _A_YEAR:,.0f} years"
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days} d {hours} h"
+    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {seconds:02} s" if minutes else f"{seconds} s"
