@@ -157,7 +157,7 @@ def report(
     """
     from skeleton_cgl.analysis.report import write_report
 
-    results = write_report(store, out, study, published)
+    results = write_report(store, out, study, published, progress=True)
     typer.echo(f"{out}: {results.finished_runs} of {results.planned_runs} runs, {out.stat().st_size / 1e6:.1f} MB")
 
 
@@ -174,7 +174,7 @@ def export_store(
     from skeleton_cgl.engine.store import Store
 
     with Store(store, must_exist=True) as opened:
-        typer.echo(f"{out}: {export(opened, out)} stages")
+        typer.echo(f"{out}: {export(opened, out, progress=True)} stages")
 
 
 @studies.command("import")
@@ -190,7 +190,7 @@ def import_store(
     from skeleton_cgl.engine.store import Store
 
     with Store(store) as opened:
-        typer.echo(f"{store}: {import_export(source, opened)} stages")
+        typer.echo(f"{store}: {import_export(source, opened, progress=True)} stages")
 
 
 @studies.command()

@@ -6,7 +6,7 @@ The functions here and in `report_tables` compute what the page shows; report.ht
 import base64
 import hashlib
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import yaml
 from markupsafe import Markup
 from matplotlib.figure import Figure
 from plotly.offline import get_plotlyjs
+from tqdm import tqdm
 
 from skeleton_cgl.analysis import curves, fate, plots
 from skeleton_cgl.analysis.performance import KINDS, RUN, forgetting_bound, runs, stacked_class_accuracies
@@ -40,7 +41,11 @@ _ENLARGED = 1.6
 
 
 def write_report(
-    store: str | Path, out: str | Path, study: str | int | None = None, published: str | None = None
+    store: str | Path,
+    out: str | Path,
+    study: str | int | None = None,
+    published: str | None = None,
+    progress: bool = False,
 ) -> Results:
     """Write the report of a study's finished runs to `out` (.html); return the results it is about.
 
@@ -53,13 +58,13 @@ def write_report(
     results = Results(store, study)
     if not (results.records["noise"] == 0).any():
         raise InputError(f"{store}: no run of study {results.study['name']!r} is finished")
-    page = report_page(results, published)
+    page = report_page(results, published, progress)
     with write_beside(out) as unfinished:
         unfinished.write_text(page, encoding="utf-8")
     return results
 
 
-def report_page(results: Results, published: str | None = None) -> str:
+def report_page(results: Results, published: str | None = None, progress: bool = False) -> str:
     """Return the whole page; it names its scripts by their digests, so that a browser runs no others."""
     records = results.records
     scripts = [get_plotlyjs(), (_HERE / "report.js").read_text(encoding="utf-8")]
@@ -71,7 +76,10 @@ def report_page(results: Results, published: str | None = None) -> str:
         spec=yaml.safe_dump(results.study["spec"], sort_keys=False, allow_unicode=True),
         scatter=scatter_data(records, results.units),
         tables=[performance_table(records), *disparity_levels(records, published), variance_table(records)],
-        figures=list(_figures(results)),
+        figures=[
+            _drawn(title, *figure)
+            for title, figure in tqdm(_drawings(results).items(), "drawing", unit=" figures", disable=not progress)
+        ],
         style=Markup((_HERE / "report.css").read_text(encoding="utf-8")),
         scripts=[Markup(script) for script in scripts],
         digests=[base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts],
@@ -146,10 +154,10 @@ def _provenance(results: Results) -> pd.DataFrame:
     return pd.DataFrame([{**row, "versions": tuple(row["versions"].items())} for row in made])
 
 
-def _figures(results: Results) -> Iterator[dict[str, Any]]:
-    """Yield title, meaning, image and width of every figure; the reason for a meaning where one cannot be drawn."""
+def _drawings(results: Results) -> dict[str, tuple[str, Callable[[], Figure]]]:
+    """Return the figures by title: what each means, and what draws it."""
     records, units = results.records, results.units
-    drawings = {
+    return {
         "Accuracy and forgetting of every order": (
             "A point per order, its mean over repeats; filled: task orders, hollow: class orders.",
             lambda: plots.order_scatter(curves.mean_over_repeats(runs(records))),
@@ -175,14 +183,16 @@ def _figures(results: Results) -> Iterator[dict[str, Any]]:
             lambda: plots.best_worst_orders(fate.extreme_orders(records, count=5), units),
         ),
     }
-    for title, (meaning, draw) in drawings.items():
-        try:
-            figure = draw()
-        except InputError as error:
-            yield {"title": title, "meaning": f"Not drawn: {error}"}
-        else:
-            width = round(96 * _ENLARGED * figure.get_figwidth())
-            yield {"title": title, "meaning": meaning, "image": _image(figure), "width": width}
+
+
+def _drawn(title: str, meaning: str, draw: Callable[[], Figure]) -> dict[str, Any]:
+    """Return title, meaning, image and width of a figure; the reason for a meaning where it cannot be drawn."""
+    try:
+        figure = draw()
+    except InputError as error:
+        return {"title": title, "meaning": f"Not drawn: {error}"}
+    width = round(96 * _ENLARGED * figure.get_figwidth())
+    return {"title": title, "meaning": meaning, "image": _image(figure), "width": width}
 
 
 def _image(figure: Figure) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tqdm import tqdm
 
 from skeleton_cgl.engine.orders import describe, parse
 from skeleton_cgl.engine.stage import Record
@@ -27,7 +28,7 @@ COLUMNS = (
 )
 
 
-def export(store: Store, path: str | Path) -> int:
+def export(store: Store, path: str | Path, progress: bool = False) -> int:
     """Write all studies of a store to `path` (.csv.gz); return the number of stages written.
 
     A stage shared by several runs is written with each of them, so that a run can be read by itself; its counts are
@@ -44,9 +45,9 @@ def export(store: Store, path: str | Path) -> int:
     table = csv.writer(text, lineterminator="\n")
     table.writerow(COLUMNS)
     done = store.done()
-    for study in studies:
-        for run in store.runs(study["id"]):
-            table.writerows(_rows(store, study["id"], run, done, written, hosts))
+    runs = [(study["id"], run) for study in studies for run in store.runs(study["id"])]
+    for study, run in tqdm(runs, f"export {path.name}", unit=" runs", delay=1, disable=not progress):
+        table.writerows(_rows(store, study, run, done, written, hosts))
     with write_beside(path) as unfinished:
         # No time in the head of the file: the same store gives the same bytes.
         unfinished.write_bytes(gzip.compress(text.getvalue().encode(), mtime=0))
@@ -74,7 +75,7 @@ def _rows(
         yield (*head, step, key, *content)
 
 
-def import_export(path: str | Path, store: Store) -> int:
+def import_export(path: str | Path, store: Store, progress: bool = False) -> int:
     """Read an export into a store; return the number of stages read. Refused: another format, damaged content."""
     path = Path(path)
     try:
@@ -90,7 +91,9 @@ def import_export(path: str | Path, store: Store) -> int:
         raise InputError(f"{path}: expected the columns {', '.join(COLUMNS)}")
     records = []
     runs: dict[int, dict[tuple, list[str]]] = {}
-    for number, row in enumerate(rows, start=3):
+    for number, row in enumerate(
+        tqdm(rows, f"import {path.name}", unit=" rows", delay=1, disable=not progress), start=3
+    ):
         try:
             run = (row["kind"], row["backbone"], row["method"], int(row["repeat"]), int(row["noise"]), row["order"])
             runs.setdefault(int(row["study"]), {}).setdefault(run, []).append(row["key"])
