@@ -7,6 +7,7 @@ from skeleton_cgl.analysis.disparity import (
     disparity,
     expected_opd,
     final_accuracies,
+    mixed_opd,
     order_disparity,
 )
 from skeleton_cgl.analysis.fate import accuracy_by_position, extreme_orders
@@ -48,6 +49,7 @@ __all__ = [
     "mean_accuracy_matrices",
     "mean_over_repeats",
     "mean_variance_explained",
+    "mixed_opd",
     "order_disparity",
     "published_disparity",
     "runs",

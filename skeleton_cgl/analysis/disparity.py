@@ -84,6 +84,26 @@ def expected_opd(values: np.ndarray, r: int | Sequence[int] | None = None) -> np
     return expected[0] if np.ndim(r) == 0 and r is not None else expected
 
 
+def mixed_opd(values: np.ndarray) -> np.ndarray:
+    """Return the exact expected OPD_t if every order is learned in one of the repeats, drawn for that order alone.
+
+    That is what a study finds whose split and first weights change from order to order, as far as the repeats at hand
+    tell. From accuracies (repeats, orders, units): P(max ≤ x) = Π over orders of the share of its repeats that are ≤ x,
+    and likewise for the minimum. NaN for a unit without queries.
+    """
+    return np.array([_mixed_range(unit) for unit in np.moveaxis(values, -1, 0)])
+
+
+def _mixed_range(accuracies: np.ndarray) -> float:
+    """Return E[max] − E[min] of (repeats, orders), every order's repeat drawn by itself."""
+    if np.isnan(accuracies).any():
+        return np.nan
+    possible = np.unique(accuracies)
+    at_most = (accuracies <= possible[:, None, None]).mean(axis=1).prod(axis=1)
+    at_least = (accuracies >= possible[:, None, None]).mean(axis=1).prod(axis=1)
+    return float(possible @ (np.diff(at_most, prepend=0) + np.diff(at_least, append=0)))
+
+
 def bootstrap_interval(
     values: np.ndarray, generator: np.random.Generator, resamples: int = 1000, confidence: float = 0.95
 ) -> np.ndarray:
@@ -112,7 +132,9 @@ def disparity(records: pd.DataFrame, level: str = "task", bootstrap: np.random.G
     - R, AOPD_floor, MOPD_floor: the noise floor, the same max − min over R runs of one order that differ by their seed
       (the ordinary run among them), mean over the repeats that have such runs; NaN without them;
     - expected_AOPD_at_R: AOPD expected of R of the orders. The floor's peer, since max − min grows with the number of
-      runs; NaN without a floor or with fewer than R orders.
+      runs; NaN without a floor or with fewer than R orders;
+    - AOPD_mixed: AOPD expected if the split and the first weights change from order to order, by `mixed_opd`; NaN for
+      one repeat.
 
     Refused: repeats that differ in their orders or in R, and noise runs of more than one order or of an order that has
     no ordinary run.
@@ -141,6 +163,7 @@ def disparity(records: pd.DataFrame, level: str = "task", bootstrap: np.random.G
                 **dict(zip(("AOPD_low", "AOPD_high", "MOPD_low", "MOPD_high"), interval.flat, strict=True)),
                 **{"R": count, "AOPD_floor": floor[0], "MOPD_floor": floor[1]},
                 "expected_AOPD_at_R": _expected_aopd(values, int(count)) if comparable else np.nan,
+                "AOPD_mixed": np.nanmean(mixed_opd(values)) if len(values) > 1 else np.nan,
             }
         )
     return pd.DataFrame(rows)

@@ -105,6 +105,12 @@ def _disparity(records: pd.DataFrame, level: str, published: str | None) -> Tabl
         columns["R"] = [row["R"] or "–" for row in rows]
         columns["AOPD at R"] = [_number(row["expected_AOPD_at_R"]) for row in rows]
         notes.append("Floor: the same over R runs of one order with different seeds. AOPD at R: expected of R orders.")
+    if any(row["AOPD_mixed"] is not None for row in rows):
+        columns["AOPD mixed"] = [_number(row["AOPD_mixed"]) for row in rows]
+        notes.append(
+            "AOPD mixed: expected if every order is learned in a repeat drawn for it alone, so that split and first "
+            "weights change with the order."
+        )
     if published is not None:
         for measure in MEASURES:
             columns[f"{measure} published"] = [_with_std(row, f"published_{measure}") for row in rows]

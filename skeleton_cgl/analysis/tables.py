@@ -15,7 +15,7 @@ METHODS = ("bare", "ewc", "mas", "twp", "lwf", "gem", "replay", "joint")
 
 MEASURES = ("AOPD", "MOPD")
 PARTS = ("", "_std", "_low", "_high", "_floor")
-FRACTIONS = (*(f"{measure}{part}" for measure in MEASURES for part in PARTS), "expected_AOPD_at_R")
+FRACTIONS = (*(f"{measure}{part}" for measure in MEASURES for part in PARTS), "expected_AOPD_at_R", "AOPD_mixed")
 COLUMNS = ("backbone", "method", "level", "orders", "repeats", "R", *FRACTIONS)
 
 Cells = dict[str, list[tuple[str, str]]]
@@ -96,6 +96,8 @@ def _cells(rows: pd.DataFrame) -> Cells:
             columns[f"{measure} floor"] = _numbers(rows[f"{measure}_floor"])
         columns["R"] = _numbers(rows["R"], "d")
         columns["AOPD at R"] = _numbers(rows["expected_AOPD_at_R"])
+    if rows["AOPD_mixed"].notna().any():
+        columns["AOPD mixed"] = _numbers(rows["AOPD_mixed"])
     for measure in MEASURES:
         if f"published_{measure}" in rows:
             columns[f"published {measure}"] = _with_std(rows, f"published_{measure}")
@@ -120,6 +122,9 @@ def _legend(rows: pd.DataFrame, published: str | None) -> list[str]:
     if rows["R"].notna().any():
         lines.append("Floor: max − min over R runs of one order with different seeds; its peer is AOPD at R, expected")
         lines.append("of R orders.")
+    if rows["AOPD_mixed"].notna().any():
+        lines.append("Mixed: AOPD expected if every order is learned in a repeat drawn for it alone, so that split and")
+        lines.append("first weights change with the order.")
     return lines if published is None else [*lines, f"Published: {published}, {SOURCE}."]
 
 

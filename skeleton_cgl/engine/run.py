@@ -56,7 +56,7 @@ def _run_tree(plan: Plan, store: Store, workers: int, cluster: str | None, progr
         alone = workers == 1 and cluster is None
         with _Bar(waiting, plan, progress) as bar:
             here = InProcess(plan, bar.epoch)
-            with here if alone else DaskWorkers(plan, workers, cluster) as hands:
+            with here if alone else DaskWorkers(plan, workers, cluster, bar.epoch) as hands:
                 return Driver(plan, store, hands, stop, bar.finished).run()
 
 

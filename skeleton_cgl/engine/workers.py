@@ -2,15 +2,20 @@
 
 import queue
 import time
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
-from skeleton_cgl.engine.stage import Branch, EpochProgress, Outcome, learn_branch
-from skeleton_cgl.engine.study import Plan
+from skeleton_cgl.engine.stage import Branch, EpochProgress, Outcome, Stage, learn_branch
+from skeleton_cgl.engine.study import Plan, Study
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.scenarios.scenario import Scenario
 
 _COUNT_AGAIN_SECONDS = 5.0
 """How often a cluster is asked how many workers it has; they may come and go."""
+
+_TELL_SECONDS = 2.0
+"""How often a worker tells of the epoch it is at."""
 
 _DASK = {
     # Looks at every worker a hundred times a second, which costs some percent of it.
@@ -50,10 +55,13 @@ class InProcess:
 class DaskWorkers:
     """Workers of a Dask cluster: a local one of `count` processes, or the one whose scheduler is at `address`.
 
-    Scenarios reach every worker once. A stage whose worker is lost is learned again by another.
+    Scenarios reach every worker once. A stage whose worker is lost is learned again by another. `epoch` is told now and
+    then of the epochs of long stages.
     """
 
-    def __init__(self, plan: Plan, count: int = 1, address: str | None = None) -> None:
+    def __init__(
+        self, plan: Plan, count: int = 1, address: str | None = None, epoch: EpochProgress | None = None
+    ) -> None:
         import dask
         from dask.distributed import Client, LocalCluster
 
@@ -72,6 +80,9 @@ class DaskWorkers:
         self._data: dict[int, Any] = {}
         self._in_flight: set[Any] = set()
         self._finished: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._topic = f"epochs {uuid.uuid4()}"
+        if epoch is not None:
+            self._client.subscribe_topic(self._topic, lambda event: epoch(plan.stages[event[1][0]], *event[1][1:]))
 
     @property
     def room(self) -> int:
@@ -84,7 +95,8 @@ class DaskWorkers:
         study, scenario = self._plan.setting(branch.stages[0])
         if id(scenario) not in self._data:
             self._data[id(scenario)] = self._client.scatter(scenario, broadcast=True, hash=False)
-        future = self._client.submit(learn_branch, study, self._data[id(scenario)], branch, pure=False)
+        told = (self._topic, _TELL_SECONDS)
+        future = self._client.submit(_learn_and_tell, study, self._data[id(scenario)], branch, *told, pure=False)
         self._in_flight.add(future)
         future.add_done_callback(self._finished.put)
 
@@ -112,3 +124,19 @@ class DaskWorkers:
         self._client.close()
         if self._cluster is not None:
             self._cluster.close()
+
+
+def _learn_and_tell(study: Study, scenario: Scenario, branch: Branch, topic: str, seconds: float) -> list[Outcome]:
+    """On a worker: learn a branch, and tell the scheduler every so many seconds which epoch of which stage it is at."""
+    from dask.distributed import get_worker
+
+    worker = get_worker()
+    told = time.monotonic()
+
+    def tell(stage: Stage, epoch: int, loss: float) -> None:
+        nonlocal told
+        if time.monotonic() - told >= seconds:
+            told = time.monotonic()
+            worker.log_event(topic, (stage.key, epoch, loss))
+
+    return learn_branch(study, scenario, branch, tell)

@@ -1,4 +1,4 @@
-from itertools import combinations
+from itertools import combinations, product
 from math import comb
 
 import numpy as np
@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from skeleton_cgl.analysis import bootstrap_interval, disparity, expected_opd, final_accuracies, order_disparity
+from skeleton_cgl.analysis import (
+    bootstrap_interval,
+    disparity,
+    expected_opd,
+    final_accuracies,
+    mixed_opd,
+    order_disparity,
+)
 from skeleton_cgl.errors import InputError
 from tests.analysis.made_records import CLASS_ORDER, ORDERS, TASKS, as_records, random_records, run_records
 
@@ -24,7 +31,9 @@ def test_task_disparity_by_hand() -> None:
     assert (row["orders"], row["repeats"], row["level"]) == (3, 1, "task")
     assert row["AOPD"] == pytest.approx((0.4 + 0.1 + 0) / 3)
     assert row["MOPD"] == pytest.approx(0.4)
-    assert row[["AOPD_std", "MOPD_std", "R", "AOPD_floor", "MOPD_floor", "expected_AOPD_at_R"]].isna().all()
+    assert (
+        row[["AOPD_std", "MOPD_std", "R", "AOPD_floor", "MOPD_floor", "expected_AOPD_at_R", "AOPD_mixed"]].isna().all()
+    )
     assert row[["AOPD_low", "AOPD_high", "MOPD_low", "MOPD_high"]].isna().all()
 
 
@@ -37,6 +46,8 @@ def test_disparity_is_taken_inside_a_repeat_and_then_averaged() -> None:
     row = disparity(records).iloc[0]
     assert row["AOPD"] == row["MOPD"] == pytest.approx(0.3)
     assert row["AOPD_std"] == row["MOPD_std"] == pytest.approx(0.2)
+    finals = [(0, 40, 50), (30, 50, 100)]
+    assert row["AOPD_mixed"] == pytest.approx(np.mean([abs(one - other) for one, other in product(*finals)]) / 100)
 
 
 def test_the_class_level_takes_every_order_once() -> None:
@@ -219,3 +230,17 @@ def test_noise_runs_that_share_no_order_are_refused() -> None:
     more = [run_records([0] * 6, ORDERS[0], repeat=1, noise=noise) for noise in (1, 2)]
     with pytest.raises(InputError, match=r"same number of noise runs, found \[2, 3\]"):
         disparity(as_records([*ordinary, noisy[0], *more]))
+
+
+@given(arrays(float, st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(1, 2)), elements=st.floats(0, 1)))
+def test_the_mixed_opd_is_the_mean_over_every_way_to_give_orders_a_repeat(values: np.ndarray) -> None:
+    repeats, orders, _ = values.shape
+    ways = [order_disparity(values[list(way), range(orders)]) for way in product(range(repeats), repeat=orders)]
+    np.testing.assert_allclose(mixed_opd(values), np.mean(ways, axis=0), atol=1e-12)
+    np.testing.assert_allclose(mixed_opd(values[:1]), order_disparity(values[0]), atol=1e-12)
+
+
+def test_the_mixed_opd_of_a_unit_without_queries_is_not_a_number() -> None:
+    values = np.array([[[0.1, np.nan], [0.4, np.nan]]])
+    assert mixed_opd(values)[0] == pytest.approx(0.3)
+    assert np.isnan(mixed_opd(values)[1])

@@ -18,7 +18,7 @@ def made(methods: dict[str, tuple[float, float]], **columns: object) -> pd.DataF
         row = {"backbone": "gcn", "method": method, "level": "task", "orders": 120, "repeats": 5}
         row |= {"AOPD": aopd, "AOPD_std": 0.0123, "MOPD": mopd, "MOPD_std": np.nan}
         row |= {"AOPD_low": np.nan, "AOPD_high": np.nan, "MOPD_low": np.nan, "MOPD_high": np.nan}
-        row |= {"R": 4.0, "AOPD_floor": 0.05, "MOPD_floor": 0.08, "expected_AOPD_at_R": 0.4}
+        row |= {"R": 4.0, "AOPD_floor": 0.05, "MOPD_floor": 0.08, "expected_AOPD_at_R": 0.4, "AOPD_mixed": 0.6}
         rows.append(row | columns)
     return pd.DataFrame(rows)
 
@@ -55,7 +55,7 @@ def test_text_shows_percent_with_one_decimal_deviation_floor_and_marks() -> None
     bare, replay, joint, other = text_rows(disparity_table(EXAMPLE))
     assert bare == {
         **{"method": "bare", "orders": "120", "repeats": "5", "AOPD": "96.7 ± 1.2†", "MOPD": "100.0†"},
-        **{"AOPD floor": "5.0", "MOPD floor": "8.0", "R": "4", "AOPD at R": "40.0"},
+        **{"AOPD floor": "5.0", "MOPD floor": "8.0", "R": "4", "AOPD at R": "40.0", "AOPD mixed": "60.0"},
     }
     assert [row["AOPD"] for row in (replay, joint, other)] == ["58.2 ± 1.2*", "58.2 ± 1.2*", "70.0 ± 1.2"]
     assert [row["MOPD"] for row in (replay, joint, other)] == ["80.0*", "90.0", "100.0†"]

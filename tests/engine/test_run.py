@@ -17,7 +17,7 @@ from skeleton_cgl import Results, Study
 from skeleton_cgl.engine import run as engine_run
 from skeleton_cgl.engine.exchange import export, import_export
 from skeleton_cgl.engine.forecast import forecast
-from skeleton_cgl.engine.stage import Outcome
+from skeleton_cgl.engine.stage import Outcome, Stage
 from skeleton_cgl.engine.status import describe_status, status_of
 from skeleton_cgl.engine.store import NotReproducible, Store
 from skeleton_cgl.engine.study import make_plan
@@ -54,6 +54,27 @@ def test_any_number_of_workers_gives_the_same_records(folder: Path, tmp_path: Pa
     for workers in (1, 2, 3):
         run(study, tmp_path / f"{workers}.db", workers=workers)
     assert contents(tmp_path / "1.db") == contents(tmp_path / "2.db") == contents(tmp_path / "3.db")
+
+
+def test_workers_tell_of_the_epochs_they_are_at(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from skeleton_cgl.engine import workers as engine_workers
+    from skeleton_cgl.engine.schedule import Driver
+
+    monkeypatch.setattr(engine_workers, "_TELL_SECONDS", 0)
+    plan = make_plan(small_study(folder, methods=["bare"], training={"epochs": 3}))
+    told = []
+
+    def tell(stage: Stage, epoch: int, loss: float) -> None:
+        told.append((stage.key, epoch))
+        assert loss > 0
+
+    with Store(tmp_path / "x.db") as store, engine_workers.DaskWorkers(plan, 2, epoch=tell) as workers:
+        Driver(plan, store, workers).run()
+        everything = {(key, epoch) for key in plan.stages for epoch in range(3)}
+        give_up = time.monotonic() + 30
+        while set(told) != everything and time.monotonic() < give_up:
+            time.sleep(0.05)
+    assert sorted(told) == sorted(everything)
 
 
 def test_a_worker_killed_in_the_middle_changes_nothing(folder: Path, tmp_path: Path) -> None:
