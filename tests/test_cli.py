@@ -123,3 +123,12 @@ def test_help_does_not_wait_for_heavy_imports() -> None:
         "except SystemExit: sys.exit(bool({'torch', 'dgl', 'h5py', 'matplotlib'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False, capture_output=True).returncode == 0
+
+
+def test_what_only_reads_a_store_does_not_wait_for_torch() -> None:
+    script = (
+        "import sys; from skeleton_cgl.engine import exchange, results, status\n"
+        "from skeleton_cgl.analysis import report, tables\n"
+        "sys.exit(bool({'torch', 'dgl', 'h5py', 'dask'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False, capture_output=True).returncode == 0

@@ -16,7 +16,7 @@ import numpy as np
 from tqdm import tqdm
 
 from skeleton_cgl.engine.orders import describe, parse
-from skeleton_cgl.engine.stage import Record
+from skeleton_cgl.engine.record import Record
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.files import write_beside

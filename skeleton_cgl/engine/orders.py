@@ -14,7 +14,7 @@ from pydantic import Field
 
 from skeleton_cgl.config import Checked
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.scenarios.scenario import Task, as_task
+from skeleton_cgl.scenarios.tasks import Task, as_task
 from skeleton_cgl.seeds import seed_of
 
 Order = tuple[Task, ...]

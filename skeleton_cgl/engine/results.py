@@ -9,7 +9,6 @@ import pandas as pd
 from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.engine.orders import parse
 from skeleton_cgl.engine.store import Store
-from skeleton_cgl.engine.study import Study
 from skeleton_cgl.errors import InputError
 
 if TYPE_CHECKING:
@@ -82,9 +81,14 @@ def _choose(store: Store, study: str | int | None) -> dict[str, Any]:
 
 def _swept(spec: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return, for every field a study sweeps, its value by the name of the backbone, which itself needs no column."""
-    variants = Study.model_validate(spec).variants() if spec.get("sweep") else []
+    if not spec.get("sweep"):
+        return {}
+    # Not for every table: a study knows backbones and methods, which need a while to load.
+    from skeleton_cgl.engine.study import Study
+
+    variants = Study.model_validate(spec).variants()
     points = {backbone.title: variant.point for variant in variants for backbone in variant.study.backbone}
-    fields = [field for field in spec.get("sweep", {}) if field != "backbone"]
+    fields = [field for field in spec["sweep"] if field != "backbone"]
     return {field: {title: point[field] for title, point in points.items()} for field in fields}
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from importlib.metadata import version
 
-import numpy as np
-
+from skeleton_cgl.engine.record import Record
 from skeleton_cgl.engine.study import Stage, Study
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.methods.learner import LearningFailed
@@ -18,23 +17,6 @@ from skeleton_cgl.scenarios.scenario import Scenario
 from skeleton_cgl.seeds import seed_of
 
 _PACKAGES = ("skeleton_cgl", "torch", "numpy")
-
-
-@dataclass(frozen=True)
-class Record:
-    """What a stage leaves: confusion counts (K, K) of test and validation, how long it took, where, with what and when.
-
-    created is empty until the record is kept.
-    """
-
-    key: str
-    test: np.ndarray
-    validation: np.ndarray
-    seconds: float
-    host: str
-    versions: dict[str, str]
-    seed: int
-    created: str = ""
 
 
 @dataclass(frozen=True)
@@ -101,8 +83,3 @@ def learn_branch(
 @cache
 def _versions() -> dict[str, str]:
     return {package: version(package) for package in _PACKAGES}
-
-
-def same_content(one: Record, other: Record) -> bool:
-    """Return whether two records say the same of the same stage, whenever and wherever they were made."""
-    return np.array_equal(one.test, other.test) and np.array_equal(one.validation, other.validation)

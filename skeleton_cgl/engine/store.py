@@ -19,15 +19,17 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from skeleton_cgl.engine.orders import describe
-from skeleton_cgl.engine.stage import Record, same_content
-from skeleton_cgl.engine.study import Plan, Run, Stage
+from skeleton_cgl.engine.record import Record, same_content
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.files import remove_abandoned, write_beside
+
+if TYPE_CHECKING:
+    from skeleton_cgl.engine.study import Plan, Run, Stage
 
 VERSION = 1
 _WAIT_SECONDS = 60
@@ -100,7 +102,7 @@ class Store:
                 raise
             self._connection.execute("COMMIT")
 
-    def add_study(self, plan: Plan) -> int:
+    def add_study(self, plan: "Plan") -> int:
         """Keep a study and its plan, if they are not there yet; return its number."""
         fields = {
             "spec": json.dumps(plan.study.model_dump(mode="json")),
@@ -132,7 +134,7 @@ class Store:
         with self._transaction() as connection:
             connection.executemany("DELETE FROM failures WHERE key = ?", [(key,) for key in keys])
 
-    def add(self, records: Iterable[tuple[Stage, Record]]) -> None:
+    def add(self, records: Iterable[tuple["Stage", Record]]) -> None:
         """Keep records; refuse one that says other than the one already there."""
         with self._transaction() as connection:
             for stage, record in records:
@@ -187,7 +189,7 @@ class Store:
             (name, fields["spec"], fields["digests"], fields["units"], fields["tasks"], created),
         ).lastrowid
 
-    def add_failure(self, stage: Stage, reason: str) -> None:
+    def add_failure(self, stage: "Stage", reason: str) -> None:
         """Keep that a stage failed, and why."""
         with self._transaction() as connection:
             connection.execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?)", (stage.key, str(stage), reason))
@@ -274,7 +276,7 @@ class States:
         return self._folder / f"{key}.safetensors"
 
 
-def _run_row(run: Run) -> tuple:
+def _run_row(run: "Run") -> tuple:
     return (run.kind, run.backbone, run.method, run.repeat, run.noise, describe(run.order), " ".join(run.keys))
 
 

@@ -4,7 +4,7 @@ A learner sees experiences and queries, never a scenario: the labels of queries 
 of a sample says nothing about its class (scenarios shuffle their samples), and neither does the order of the queries.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,23 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from skeleton_cgl.errors import InputError
-
-Task = tuple[int, ...]
-"""The classes learned together, ascending; `as_task` makes one."""
+from skeleton_cgl.scenarios.tasks import Task
 
 SETTINGS = ("class-il", "task-il")
 """class-il: a query reveals nothing; task-il: it reveals its task, and the answer is among that task's classes."""
-
-
-def as_task(classes: Iterable[int]) -> Task:
-    """Return classes given in any order as a task; refuse an empty one and a class given twice."""
-    task = tuple(sorted(int(label) for label in classes))
-    if not task:
-        raise InputError("a task needs at least one class")
-    if len(set(task)) != len(task):
-        raise InputError(f"task {task}: a class is given twice")
-    return task
 
 
 class Pool(Protocol):

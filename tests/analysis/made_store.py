@@ -6,7 +6,7 @@ import pandas as pd
 
 from skeleton_cgl.analysis.performance import RUN
 from skeleton_cgl.engine.orders import describe
-from skeleton_cgl.engine.stage import Record
+from skeleton_cgl.engine.record import Record
 from skeleton_cgl.engine.store import Store
 
 UNITS = ("walk", "sit", "stand", "throw", "carry", "drop")
