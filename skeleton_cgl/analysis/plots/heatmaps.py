@@ -37,8 +37,10 @@ def accuracy_matrices(matrices: pd.DataFrame, order: Order | None = None) -> Fig
     """
     titles = panel_titles(matrices)
     columns = panels_per_row(titles.values(), letters=54, most=3)
-    width = COLUMN_INCHES / 3 * min(columns, len(titles))
-    figure, axes = panels(len(titles), columns, width, 1.3)
+    columns = min(columns, len(titles))
+    rows = -(-len(titles) // columns)
+    # The label below takes its room once, however many rows there are.
+    figure, axes = panels(len(titles), columns, COLUMN_INCHES / 3 * columns, 1.25 + 0.2 / rows)
     for panel, pair in zip(axes, titles, strict=True):
         grid = _of(matrices, pair).pivot(index="step", columns="position", values="accuracy")
         _heatmap(panel, grid, grid.map(_percent), square=True)
