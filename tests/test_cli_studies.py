@@ -9,6 +9,7 @@ import yaml
 
 from skeleton_cgl import Study
 from skeleton_cgl.config import set_field
+from skeleton_cgl.engine.store import Store
 from skeleton_cgl.errors import InputError
 from tests.conftest import Run
 from tests.engine.studies import small_archive
@@ -133,3 +134,16 @@ def test_the_scatter_script_draws_a_store(run: Run, study: Path, tmp_path: Path)
         command = [sys.executable, script, tmp_path / "x.db", "--out", tmp_path / name]
         assert subprocess.run(command, check=False).returncode == 0
         assert (tmp_path / name).stat().st_size > 1000
+
+
+def test_orders_with_splits_of_their_own_are_a_study_each(study: Path, tmp_path: Path) -> None:
+    script = [sys.executable, EXPERIMENTS / "own_splits.py", study, "--store", tmp_path / "own.db"]
+    printed = [subprocess.run(script, check=True, capture_output=True, text=True).stdout for _ in range(2)]
+    assert printed[0] == printed[1]
+    rows = [line.split() for line in printed[0].splitlines()[2:4]]
+    assert [row[:3] for row in rows] == [["bare", "2", "1"], ["replay", "2", "1"]]
+    with Store(tmp_path / "own.db") as store:
+        studies = store.studies()
+    assert [each["spec"]["seed"] for each in studies] == [1000, 1001]
+    assert studies[0]["digests"] != studies[1]["digests"]
+    assert [len(each["spec"]["orders"]["given"]) for each in studies] == [1, 1]

@@ -1,0 +1,47 @@
+"""Order disparity if every order has a split, first weights, memory and training noise of its own.
+
+In a study the orders of a repeat share all of these, so that what differs is the order alone. Here every order is a
+study by itself, with a seed of its own. Asking again runs only what the store lacks.
+
+    python experiments/own_splits.py experiments/ucla_task_order.yaml --set orders.tasks=24 --set 'methods=[replay]'
+"""
+
+import argparse
+from pathlib import Path
+
+import pandas as pd
+from tqdm import tqdm
+
+from skeleton_cgl import Study
+from skeleton_cgl.analysis import disparity, disparity_table
+from skeleton_cgl.engine.orders import Orders
+from skeleton_cgl.engine.study import make_plan
+
+FIRST_SEED = 1000
+"""Far from the seeds of ordinary repeats."""
+
+
+def records_of(study: Study, store: Path) -> pd.DataFrame:
+    """Return the records of all orders of a study, each run with a seed of its own."""
+    single = study.model_copy(update={"repeats": 1, "noise_floor": 0})
+    orders = list(dict.fromkeys(run.order for run in make_plan(single).runs))
+    records = []
+    for number, order in enumerate(tqdm(orders, study.name, unit=" orders")):
+        changes = {"orders": Orders(given=(order,)), "seed": study.seed + FIRST_SEED + number}
+        records.append(single.model_copy(update=changes).run(store, progress=False).records)
+    return pd.concat(records)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("study", type=Path, help="a study file")
+    parser.add_argument("--set", dest="changes", action="append", default=[], help="change a field: orders.tasks=24")
+    parser.add_argument("--store", type=Path, default=Path("results/own_splits.db"), help="results: %(default)s")
+    parser.add_argument("--level", choices=["task", "class"], default="task", help="disparity of: %(default)s")
+    options = parser.parse_args()
+    study = Study.from_file(options.study, options.changes)
+    print(disparity_table(disparity(records_of(study, options.store), options.level)), end="")
+
+
+if __name__ == "__main__":
+    main()
