@@ -1,9 +1,12 @@
 """Where stages are learned: in this process, or by Dask in many."""
 
 import queue
+import signal
+import threading
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from skeleton_cgl.engine.stage import Branch, EpochProgress, Outcome, Stage, learn_branch
@@ -69,9 +72,10 @@ class DaskWorkers:
         dask.config.set(_DASK)
         self._cluster: Any = None
         if address is None:
-            self._cluster = LocalCluster(
-                n_workers=count, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit=0
-            )
+            with _ignoring_interrupts():
+                self._cluster = LocalCluster(
+                    n_workers=count, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit=0
+                )
         try:
             self._client = Client(self._cluster or address, timeout="30s")
         except OSError as error:
@@ -124,6 +128,19 @@ class DaskWorkers:
         self._client.close()
         if self._cluster is not None:
             self._cluster.close()
+
+
+@contextmanager
+def _ignoring_interrupts() -> Iterator[None]:
+    """Processes started meanwhile do not mind Ctrl-C, which a terminal sends to them too: the driver decides."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
 
 
 def _learn_and_tell(study: Study, scenario: Scenario, branch: Branch, topic: str, seconds: float) -> list[Outcome]:
