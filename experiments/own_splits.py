@@ -7,6 +7,7 @@ study by itself, with a seed of its own. Asking again runs only what the store l
 """
 
 import argparse
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -28,7 +29,10 @@ def records_of(study: Study, store: Path) -> pd.DataFrame:
     records = []
     for number, order in enumerate(tqdm(orders, study.name, unit=" orders")):
         changes = {"orders": Orders(given=(order,)), "seed": study.seed + FIRST_SEED + number}
-        records.append(single.model_copy(update=changes).run(store, progress=False).records)
+        results = single.model_copy(update=changes).run(store, progress=False)
+        if results.finished_runs < results.planned_runs:
+            sys.exit(f"{store}: order {number} is not finished, see `skeleton-cgl status`; the same command goes on")
+        records.append(results.records)
     return pd.concat(records)
 
 
