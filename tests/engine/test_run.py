@@ -254,6 +254,23 @@ def _wait_for_a_record(store: Path, more_than: int, process: subprocess.Popen) -
         time.sleep(0.01)
 
 
+def test_workers_do_not_mind_the_ctrl_c_a_terminal_sends_them(folder: Path, tmp_path: Path) -> None:
+    from skeleton_cgl.engine.schedule import Driver
+    from skeleton_cgl.engine.workers import DaskWorkers
+
+    plan = make_plan(small_study(folder, methods=["bare"]))
+    with Store(tmp_path / "x.db") as store, DaskWorkers(plan, 2) as workers:
+
+        def pids() -> list[int]:
+            return [worker.pid for worker in workers._cluster.workers.values()]
+
+        first = pids()
+        for pid in first:
+            os.kill(pid, signal.SIGINT)
+        assert Driver(plan, store, workers).run().learned == 8
+        assert pids() == first
+
+
 def test_two_drivers_on_one_store_do_not_disturb_each_other(folder: Path, tmp_path: Path) -> None:
     small_archive(folder)
     arguments = [sys.executable, "-c", DRIVER, str(folder), str(tmp_path / "shared.db")]
