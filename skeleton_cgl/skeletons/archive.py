@@ -213,9 +213,13 @@ class Archive:
     @classmethod
     def in_memory(cls, source: Source) -> "Archive":
         """Return an archive of `source` that lives in memory alone."""
-        file = h5py.File(f"in memory {id(source)}", "w", driver="core", backing_store=False)
-        _write(source, file, source.preparation, skip_bad=False, progress=_no_progress)
-        return cls(file, source.layout.name)
+        file = h5py.File.in_memory()
+        try:
+            _write(source, file, source.preparation, skip_bad=False, progress=_no_progress)
+            return cls(file, source.layout.name)
+        except BaseException:
+            file.close()
+            raise
 
     def _read_head(self) -> None:
         file, attributes = self._file, self._file.attrs

@@ -63,6 +63,12 @@ def test_an_archive_in_memory_is_the_one_on_disk(written: Path) -> None:
         np.testing.assert_array_equal(in_memory.clips(), on_disk.clips())
 
 
+def test_a_source_may_be_open_in_memory_twice() -> None:
+    source = random_source()
+    with Archive.in_memory(source) as one, Archive.in_memory(source) as other:
+        np.testing.assert_array_equal(one.clips(), other.clips())
+
+
 def test_the_digest_follows_content_and_nothing_else(written: Path) -> None:
     def digest(source: ListSource) -> str:
         with Archive.in_memory(source) as archive:
