@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skeleton_cgl.analysis.disparity import FINAL_RUN, expected_opd, final_accuracies
+from skeleton_cgl.analysis.disparity import FINAL_RUN, ONE_ORDER, expected_opd, final_accuracies
 from skeleton_cgl.analysis.performance import RUN, Order, accuracy_matrix, average_accuracy, check_records
 from skeleton_cgl.errors import InputError
 
@@ -76,7 +76,7 @@ def aopd_growth(records: pd.DataFrame, level: str = "task") -> pd.DataFrame:
     """Return one row per backbone, method, varied and r: AOPD expected of r runs, exact, the mean over repeats.
 
     varied "order": r of the orders, up to as many as every repeat has. varied "seed": r of the runs of one order that
-    differ by their seed alone, the noise floor; its rows are there if such runs are.
+    differ by their seed alone, the noise floor; its rows are there if such runs are. Refused if r never exceeds 1.
     """
     rows = []
     for (backbone, method), runs in final_accuracies(records, level).groupby(GROUP, sort=False):
@@ -85,7 +85,10 @@ def aopd_growth(records: pd.DataFrame, level: str = "task") -> pd.DataFrame:
             curves = [pd.DataFrame(expected_opd(values)).mean(axis=1)[:shortest] for values in samples]
             for r, aopd in enumerate(np.mean(curves, axis=0) if curves else [], start=1):
                 rows.append((backbone, method, varied, r, aopd))
-    return pd.DataFrame(rows, columns=[*GROUP, "varied", "r", "AOPD"])
+    growth = pd.DataFrame(rows, columns=[*GROUP, "varied", "r", "AOPD"])
+    if growth["r"].max() < 2:
+        raise InputError(ONE_ORDER)
+    return growth
 
 
 def _ordinary(records: pd.DataFrame) -> pd.DataFrame:

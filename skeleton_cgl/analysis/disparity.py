@@ -5,6 +5,7 @@ Mets 2024):  OPD_t = max over orders of a[B, t] − min over orders of a[B, t], 
 Every OPD is taken inside one repeat; repeats are averaged afterwards. A unit without queries counts nowhere.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from skeleton_cgl.analysis.performance import (
 from skeleton_cgl.errors import InputError
 
 LEVELS = ("task", "class")
+ONE_ORDER = "records: one order, learned with one seed; disparity needs at least two orders"
 FINAL_RUN = ("backbone", "method", "repeat", "noise", "order")
 
 
@@ -126,9 +128,10 @@ def disparity(records: pd.DataFrame, level: str = "task", bootstrap: np.random.G
     """Return one row per backbone and method, all disparities as fractions:
 
     - backbone, method, level, orders, repeats;
-    - AOPD, AOPD_std, MOPD, MOPD_std: mean and standard deviation (ddof = 1, NaN for one repeat) over repeats;
-    - AOPD_low, AOPD_high, MOPD_low, MOPD_high: `bootstrap_interval` drawn by the generator `bootstrap`, to be given if
-      the orders are a sample. Without it they are NaN: over all orders the values are exact;
+    - AOPD, AOPD_std, MOPD, MOPD_std: mean and standard deviation (ddof = 1, NaN for one repeat) over repeats; NaN for
+      one order;
+    - AOPD_low, AOPD_high, MOPD_low, MOPD_high: `bootstrap_interval` drawn by the generator `bootstrap`, if the orders
+      are a sample. NaN without a generator, and if all possible orders were run: the values then are exact;
     - R, AOPD_floor, MOPD_floor: the noise floor, the same max − min over R runs of one order that differ by their seed
       (the ordinary run among them), mean over the repeats that have such runs; NaN without them;
     - expected_AOPD_at_R: AOPD expected of R of the orders. The floor's peer, since max − min grows with the number of
@@ -136,8 +139,8 @@ def disparity(records: pd.DataFrame, level: str = "task", bootstrap: np.random.G
     - AOPD_mixed: AOPD expected if the split and the first weights change from order to order, by `mixed_opd`; NaN for
       one repeat.
 
-    Refused: repeats that differ in their orders or in R, and noise runs of more than one order or of an order that has
-    no ordinary run.
+    Refused: one order without noise runs, repeats that differ in their orders or in R, and noise runs of more than one
+    order or of an order that has no ordinary run.
     """
     table = final_accuracies(records, level)
     # One seed for all methods: they are resampled alike, and a method's interval does not depend on its neighbours.
@@ -146,31 +149,44 @@ def disparity(records: pd.DataFrame, level: str = "task", bootstrap: np.random.G
     for (backbone, method), runs in table.groupby(["backbone", "method"], sort=False):
         where = f"records: backbone {backbone}, method {method}"
         values = _by_repeat(runs[runs["noise"] == 0], where)
-        aopd, mopd = _aopd_and_mopd(order_disparity(values))
+        orders = values.shape[1]
+        aopd, mopd = _aopd_and_mopd(order_disparity(values)) if orders > 1 else np.full((2, len(values)), np.nan)
         interval = np.full((2, 2), np.nan)
-        if seed is not None:
+        if seed is not None and 1 < orders < _possible_orders(records[records["backbone"] == backbone], level):
             interval = bootstrap_interval(values, np.random.default_rng(seed))
         count, floor = _noise_floor(runs, where)
-        comparable = count <= values.shape[1]
+        comparable = count <= orders
         rows.append(
             {
                 "backbone": backbone,
                 "method": method,
                 "level": level,
-                "orders": values.shape[1],
-                "repeats": values.shape[0],
+                "orders": orders,
+                "repeats": len(values),
                 **{"AOPD": aopd.mean(), "AOPD_std": _std(aopd), "MOPD": mopd.mean(), "MOPD_std": _std(mopd)},
                 **dict(zip(("AOPD_low", "AOPD_high", "MOPD_low", "MOPD_high"), interval.flat, strict=True)),
                 **{"R": count, "AOPD_floor": floor[0], "MOPD_floor": floor[1]},
                 "expected_AOPD_at_R": _expected_aopd(values, int(count)) if comparable else np.nan,
-                "AOPD_mixed": np.nanmean(mixed_opd(values)) if len(values) > 1 else np.nan,
+                "AOPD_mixed": np.nanmean(mixed_opd(values)) if len(values) > 1 and orders > 1 else np.nan,
             }
         )
-    return pd.DataFrame(rows)
+    found = pd.DataFrame(rows)
+    if found[["AOPD", "AOPD_floor"]].isna().all(axis=None):
+        raise InputError(ONE_ORDER)
+    return found
 
 
 def _units(order: Order, level: str) -> list[Any]:
     return sorted(order) if level == "task" else sorted(label for task in order for label in task)
+
+
+def _possible_orders(records: pd.DataFrame, level: str) -> int:
+    """Return how many orders there are, of the default tasks, or of the classes if orders of them were run."""
+    order: Order = records["order"].iloc[0]
+    if level == "task" or set(records["kind"]) == {"task"}:
+        return math.factorial(len(order))
+    sizes = [len(task) for task in order]
+    return math.factorial(sum(sizes)) // math.prod(math.factorial(size) for size in sizes)
 
 
 def _by_repeat(runs: pd.DataFrame, where: str) -> np.ndarray:

@@ -24,6 +24,7 @@ from skeleton_cgl.analysis import curves, fate, plots
 from skeleton_cgl.analysis.performance import KINDS, RUN, forgetting_bound, runs, stacked_class_accuracies
 from skeleton_cgl.analysis.plots.style import looks
 from skeleton_cgl.analysis.report_tables import disparity_levels, performance_table, variance_table
+from skeleton_cgl.analysis.sweeps import sweep_curves
 from skeleton_cgl.engine.results import Results
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.errors import InputError
@@ -157,7 +158,15 @@ def _provenance(results: Results) -> pd.DataFrame:
 def _drawings(results: Results) -> dict[str, tuple[str, Callable[[], Figure]]]:
     """Return the figures by title: what each means, and what draws it."""
     records, units = results.records, results.units
+    swept = {
+        "What was swept": (
+            "Accuracy and forgetting against the values tried: mean over orders, then mean and standard deviation over "
+            "repeats.",
+            lambda: plots.architecture(sweep_curves(results.runs())),
+        )
+    }
     return {
+        **(swept if results.study["spec"].get("sweep") else {}),
         "Accuracy and forgetting of every order": (
             "A point per order, its mean over repeats; filled: task orders, hollow: class orders.",
             lambda: plots.order_scatter(curves.mean_over_repeats(runs(records))),

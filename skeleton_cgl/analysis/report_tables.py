@@ -1,7 +1,6 @@
 """The tables of a report, ready to be shown: performance, disparity of tasks and of classes, explained variance."""
 
 import json
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from skeleton_cgl.analysis.disparity import disparity
-from skeleton_cgl.analysis.performance import KINDS, Order, runs
+from skeleton_cgl.analysis.performance import runs
 from skeleton_cgl.analysis.plots.style import looks
 from skeleton_cgl.analysis.published import SOURCE
 from skeleton_cgl.analysis.tables import MEASURES, disparity_table
@@ -34,7 +33,7 @@ def performance_table(records: pd.DataFrame) -> Table:
     """Return AA and AF of every method over its ordinary runs: mean, lowest and highest, in percent."""
     points = runs(records[records["noise"] == 0])
     rows = []
-    for names, group in points.groupby(["backbone", "method"]):
+    for names, group in points.groupby(["backbone", "method"], sort=False):
         cells = [str(len(group))]
         for measure in ("AA", "AF"):
             values = 100 * group[measure]
@@ -60,7 +59,7 @@ def variance_table(records: pd.DataFrame) -> Table:
         shares = mean_variance_explained(records)
     except InputError as error:
         return Table(title, [f"Not computed: {error}"])
-    shares = shares.pivot(index=["backbone", "method"], columns="factor", values="omega_squared")
+    shares = shares.pivot_table("omega_squared", ["backbone", "method"], "factor", sort=False, dropna=False)
     factors = [factor for factor in FACTORS if shares[factor].notna().any()]
     if not factors:
         return Table(title, ["Not computed: too few orders, or all end alike."])
@@ -84,8 +83,7 @@ def _disparity(records: pd.DataFrame, level: str, published: str | None) -> Tabl
         found = disparity(records, level, bootstrap=np.random.default_rng(0))
     except InputError as error:
         return Table(title, [f"Not computed: {error}"])
-    exact = found["orders"] == _possible_orders(records, level)
-    found.loc[exact, [f"{measure}_{end}" for measure in MEASURES for end in ("low", "high")]] = np.nan
+    sampled = found["AOPD_low"].notna().any()
     rows = json.loads(disparity_table(found, "json", published))["rows"]
     columns: dict[str, list[Any]] = {"Orders": [row["orders"] for row in rows]}
     columns["Repeats"] = [row["repeats"] for row in rows]
@@ -95,9 +93,9 @@ def _disparity(records: pd.DataFrame, level: str, published: str | None) -> Tabl
     ]
     for measure in MEASURES:
         columns[measure] = [(_with_std(row, measure), row[f"{measure}_mark"]) for row in rows]
-        if not exact.all():
+        if sampled:
             columns[f"{measure} interval"] = [_interval(row, measure) for row in rows]
-    if not exact.all():
+    if sampled:
         notes.append("Interval: percentile bootstrap over the orders run; biased downwards, as max − min is.")
     if any(row["R"] for row in rows):
         for measure in MEASURES:
@@ -121,21 +119,15 @@ def _disparity(records: pd.DataFrame, level: str, published: str | None) -> Tabl
     return _table(title, notes, list(columns), body)
 
 
-def _possible_orders(records: pd.DataFrame, level: str) -> int:
-    """Return how many orders there are, of the default tasks, or of the classes if orders of them were run."""
-    order: Order = records["order"].iloc[0]
-    if level == "task" or set(records["kind"]) == {KINDS[0]}:
-        return math.factorial(len(order))
-    sizes = [len(task) for task in order]
-    return math.factorial(sum(sizes)) // math.prod(math.factorial(size) for size in sizes)
-
-
 def _table(title: str, notes: list[str], header: list[str], rows: list[list[Any]]) -> Table:
-    """Return a table of rows that begin with backbone and method; a backbone that is the only one is not named."""
-    named = looks(method for _, method, *_ in rows)
+    """Return a table of rows that begin with backbone and method; a backbone that is the only one is not named.
+
+    Backbones keep their sequence, methods have that of all tables.
+    """
+    backbones, named = list(dict.fromkeys(row[0] for row in rows)), looks(row[1] for row in rows)
     sequence = list(named)
-    ordered = sorted(rows, key=lambda row: (row[0], sequence.index(row[1])))
-    several = len({row[0] for row in rows}) > 1
+    ordered = sorted(rows, key=lambda row: (backbones.index(row[0]), sequence.index(row[1])))
+    several = len(backbones) > 1
     cells = [[*([row[0]] if several else []), named[row[1]].name, *row[2:]] for row in ordered]
     marked = [[cell if isinstance(cell, tuple) else (str(cell), "") for cell in row] for row in cells]
     return Table(title, notes, [*(["Backbone"] if several else []), "Method", *header], marked)
@@ -151,4 +143,6 @@ def _with_std(row: dict[str, Any], name: str) -> str:
 
 def _interval(row: dict[str, Any], measure: str) -> str:
     low, high = row[f"{measure}_low"], row[f"{measure}_high"]
-    return "exact" if low is None else f"{_number(low)}–{_number(high)}"
+    if low is None:
+        return "–" if row[measure] is None else "exact"
+    return f"{_number(low)}–{_number(high)}"

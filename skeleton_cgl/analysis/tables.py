@@ -11,7 +11,7 @@ from skeleton_cgl.errors import InputError
 
 FORMATS = ("text", "csv", "latex", "json")
 METHODS = ("bare", "ewc", "mas", "twp", "lwf", "gem", "replay", "joint")
-"""The sequence of the rows; methods of other names follow, by the alphabet."""
+"""The sequence of the rows of a backbone; methods of other names follow, by the alphabet."""
 
 MEASURES = ("AOPD", "MOPD")
 PARTS = ("", "_std", "_low", "_high", "_floor")
@@ -50,11 +50,12 @@ def disparity_table(disparity: pd.DataFrame, format: str = "text", published: st
 
 def _sorted_rows(disparity: pd.DataFrame) -> pd.DataFrame:
     rank = {method: number for number, method in enumerate(METHODS)}
+    backbones = list(disparity["backbone"].unique())
     names = list(zip(disparity["backbone"], disparity["method"], strict=True))
 
-    def place(row: int) -> tuple[str, int, str]:
+    def place(row: int) -> tuple[int, int, str]:
         backbone, method = names[row]
-        return backbone, rank.get(method, len(rank)), method
+        return backbones.index(backbone), rank.get(method, len(rank)), method
 
     rows = disparity[list(COLUMNS)].iloc[sorted(range(len(names)), key=place)].reset_index(drop=True)
     return rows.astype({"R": "Int64"})
@@ -89,8 +90,7 @@ def _cells(rows: pd.DataFrame) -> Cells:
     for measure in MEASURES:
         columns[measure] = _with_std(rows, measure)
         if rows[f"{measure}_low"].notna().any():
-            ends = zip(_numbers(rows[f"{measure}_low"]), _numbers(rows[f"{measure}_high"]), strict=True)
-            columns[f"{measure} interval"] = [f"[{low}, {high}]" for low, high in ends]
+            columns[f"{measure} interval"] = _intervals(rows, measure)
     if rows["R"].notna().any():
         for measure in MEASURES:
             columns[f"{measure} floor"] = _numbers(rows[f"{measure}_floor"])
@@ -113,6 +113,14 @@ def _numbers(values: pd.Series, form: str = ".1f") -> list[str]:
 def _with_std(rows: pd.DataFrame, name: str) -> list[str]:
     pairs = zip(_numbers(rows[name]), _numbers(rows[f"{name}_std"]), strict=True)
     return [mean if std == "–" else f"{mean} ± {std}" for mean, std in pairs]
+
+
+def _intervals(rows: pd.DataFrame, measure: str) -> list[str]:
+    numbers = (_numbers(rows[f"{measure}{part}"]) for part in ("", "_low", "_high"))
+    return [
+        value if value == "–" else "exact" if low == "–" else f"[{low}, {high}]"
+        for value, low, high in zip(*numbers, strict=True)
+    ]
 
 
 def _legend(rows: pd.DataFrame, published: str | None) -> list[str]:

@@ -4,6 +4,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from skeleton_cgl.config import did_you_mean
@@ -55,10 +56,10 @@ class Results:
         return self._with_swept(runs(self.records))
 
     def disparity(self, level: str = "task") -> pd.DataFrame:
-        """Return one row per backbone and method: AOPD, MOPD, their spread over repeats, the noise floor."""
+        """Return one row per backbone and method: AOPD, MOPD, their spread over repeats, intervals, the noise floor."""
         from skeleton_cgl.analysis.disparity import disparity
 
-        return self._with_swept(disparity(self.records, level=level))
+        return self._with_swept(disparity(self.records, level, bootstrap=np.random.default_rng(0)))
 
     def _with_swept(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return a frame with a column for every swept field."""

@@ -108,3 +108,10 @@ def test_the_growth_goes_as_far_as_every_repeat_does() -> None:
     assert list(growth["r"]) == [1, 2]
     # Two of 0, 20, 40, 60 differ by 33.3 on average.
     assert growth["AOPD"].tolist() == pytest.approx([0, (1 / 3 + 0.5) / 2])
+
+
+def test_one_order_does_not_grow() -> None:
+    with pytest.raises(InputError, match="disparity needs at least two orders"):
+        aopd_growth(as_records([constant(50, 0), constant(70, 0, repeat=1)]))
+    growth = aopd_growth(as_records([constant(50, 0), constant(70, 0, noise=1)]))
+    assert growth[growth["varied"] == "seed"]["AOPD"].tolist() == [0, pytest.approx(0.2)]

@@ -50,6 +50,16 @@ def test_disparity_is_taken_inside_a_repeat_and_then_averaged() -> None:
     assert row["AOPD_mixed"] == pytest.approx(np.mean([abs(one - other) for one, other in product(*finals)]) / 100)
 
 
+def test_one_order_has_a_floor_and_no_disparity() -> None:
+    ordinary = [run_records([50] * 6, ORDERS[0], repeat=repeat) for repeat in (0, 1)]
+    with pytest.raises(InputError, match="one order, learned with one seed; disparity needs at least two orders"):
+        disparity(as_records(ordinary))
+    noisy = [run_records([70] * 6, ORDERS[0], repeat=repeat, noise=1) for repeat in (0, 1)]
+    row = disparity(as_records([*ordinary, *noisy]), bootstrap=np.random.default_rng(0)).iloc[0]
+    assert (row["orders"], row["R"], row["AOPD_floor"]) == (1, 2, pytest.approx(0.2))
+    assert row[["AOPD", "AOPD_std", "AOPD_low", "MOPD", "AOPD_mixed", "expected_AOPD_at_R"]].isna().all()
+
+
 def test_the_class_level_takes_every_order_once() -> None:
     twice = [run_records([10, 20, 30, 40, 50, 60], ORDERS[0], kind) for kind in ("task", "class")]
     other = run_records([60, 20, 30, 40, 50, 0], CLASS_ORDER, "class")

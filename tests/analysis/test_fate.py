@@ -65,3 +65,10 @@ def test_an_order_counts_by_its_mean_over_repeats_if_all_have_it() -> None:
     apart = [run_records([10] * 6, order, repeat=repeat) for repeat, order in enumerate(ORDERS[:2])]
     with pytest.raises(InputError, match="no order was learned in every repeat"):
         extreme_orders(as_records(apart))
+
+
+def test_one_order_has_no_fate() -> None:
+    records = as_records([run_records([50] * 6, ORDERS[0], repeat=repeat) for repeat in (0, 1)])
+    for of_orders in (accuracy_by_position, extreme_orders):
+        with pytest.raises(InputError, match="only one order was run"):
+            of_orders(records)

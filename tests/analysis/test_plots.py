@@ -69,6 +69,14 @@ def test_every_order_is_a_point_of_its_method_in_the_panel_of_its_backbone() -> 
     assert titles == ["a", "b"]
 
 
+def test_labels_stand_at_the_left_and_where_no_panel_is_below() -> None:
+    axes = plots.order_scatter(pd.concat([RUNS.assign(panel=name) for name in "abc"])).axes
+    shown = [(panel.xaxis.get_tick_params()["labelbottom"], bool(panel.get_xlabel())) for panel in axes]
+    assert shown == [(False, False), (True, True), (True, True)]
+    shown = [(panel.yaxis.get_tick_params()["labelleft"], bool(panel.get_ylabel())) for panel in axes]
+    assert shown == [(True, True), (False, False), (True, True)]
+
+
 def test_class_orders_are_hollow_and_explained_where_there_are_both() -> None:
     figure = plots.order_scatter(RUNS)
     filled = {each.get_label(): len(each.get_facecolor()) > 0 for each in figure.axes[0].collections}

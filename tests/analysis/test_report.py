@@ -151,10 +151,17 @@ def test_backbones_are_named_if_there_are_several() -> None:
     both = pd.concat([records.assign(backbone="b"), records.assign(backbone="a")])
     for table in (performance_table(both), *disparity_levels(both), variance_table(both)):
         assert [[text for text, _ in row[:2]] for row in table.rows] == [
-            *(["a", "Bare"], ["a", "Replay"]),
             *(["b", "Bare"], ["b", "Replay"]),
+            *(["a", "Bare"], ["a", "Replay"]),
         ]
     assert scatter_data(both, UNITS)["backbones"] == ["b", "a"]
+
+
+def test_one_order_has_no_disparity() -> None:
+    records = as_records([run_records([50] * 6, ORDERS[0], repeat=repeat) for repeat in (0, 1)])
+    for table in disparity_levels(records):
+        assert (table.rows, len(table.notes)) == ([], 1)
+        assert "disparity needs at least two orders" in table.notes[0]
 
 
 def test_the_page_needs_nothing_else(page: str) -> None:

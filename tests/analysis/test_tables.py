@@ -102,9 +102,10 @@ def test_nothing_is_marked_where_all_look_equal() -> None:
 
 
 def test_backbones_are_named_if_there_are_several_and_marked_apart() -> None:
-    both = pd.concat([EXAMPLE, made({"bare": (0.1, 0.1), "ewc": (0.2, 0.1)}, backbone="a")])
-    rows = text_rows(disparity_table(both))
-    assert [(row["backbone"], row["method"]) for row in rows[:3]] == [("a", "bare"), ("a", "ewc"), ("gcn", "bare")]
+    other = made({"bare": (0.1, 0.1), "ewc": (0.2, 0.1)}, backbone="width=8")
+    rows = text_rows(disparity_table(pd.concat([other, EXAMPLE])))
+    named = [("width=8", "bare"), ("width=8", "ewc"), ("gcn", "bare")]
+    assert [(row["backbone"], row["method"]) for row in rows[:3]] == named
     assert [row["AOPD"] for row in rows[:3]] == ["10.0 ± 1.2*", "20.0 ± 1.2†", "96.7 ± 1.2†"]
 
 
@@ -125,6 +126,10 @@ def test_intervals_are_shown_where_orders_were_sampled() -> None:
     assert row["AOPD interval"] == f"[{low:.1f}, {high:.1f}]"
     assert "biased downwards" in disparity_table(sampled)
     assert "interval" not in disparity_table(EXAMPLE)
+    sampled.loc[1, ["AOPD_low", "AOPD_high"]] = np.nan
+    assert text_rows(disparity_table(sampled))[1]["AOPD interval"] == "exact"
+    sampled.loc[1, "AOPD"] = np.nan
+    assert text_rows(disparity_table(sampled))[1]["AOPD interval"] == "–"
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -1,8 +1,11 @@
+import re
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 
 from skeleton_cgl import Study
+from skeleton_cgl.analysis.report import report_page
 from skeleton_cgl.engine.exchange import export, import_export
 from skeleton_cgl.engine.forecast import forecast
 from skeleton_cgl.engine.results import Results
@@ -44,6 +47,16 @@ def test_a_sweep_is_the_studies_it_consists_of(folder: Path, tmp_path: Path) -> 
         export(store, tmp_path / "swept.csv.gz")
         import_export(tmp_path / "swept.csv.gz", again)
     assert Results(tmp_path / "again.db").runs().equals(runs)
+
+
+def test_the_report_of_a_sweep_begins_its_figures_with_the_sweep(folder: Path, tmp_path: Path) -> None:
+    study = small_study(folder, methods="bare", orders={"tasks": 1}, sweep={"backbone.width": [8, 5]})
+    page = report_page(study.run(tmp_path / "x.db", progress=False))
+    captions = re.findall(r"<figcaption><strong>(.*?)\.</strong> (.*?)</figcaption>", page)
+    assert captions[0] == ("What was swept", ANY)
+    not_drawn = [title for title, meaning in captions if meaning.startswith("Not drawn")]
+    of_orders = ["The fate of a class", "Disparity and the number of orders", "The kindest and the cruellest orders"]
+    assert not_drawn == of_orders
 
 
 def test_variants_are_run_by_workers_too(folder: Path, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
-from skeleton_cgl.analysis.plots.style import COLUMN_INCHES, EDGE, looks, method_legend, panels, styled
+from skeleton_cgl.analysis.plots.style import COLUMN_INCHES, EDGE, label_outer, looks, method_legend, panels, styled
 from skeleton_cgl.analysis.sweeps import MEASURES
 
 _COUNTS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000]
@@ -35,7 +35,7 @@ def learning_curve(steps: pd.DataFrame) -> Figure:
         panel.set_ylim(-0.02, 1.02)
         panel.set_xlabel("tasks learned")
         panel.set_ylabel("average accuracy (AA)")
-        panel.label_outer()
+    label_outer(axes)
     widths = {"middle half of orders": 2, "all orders": 0.5}
     bars = [Line2D([], [], color="#444444", linewidth=width, label=label) for label, width in widths.items()]
     method_legend(figure, steps["method"], bars)
@@ -64,7 +64,7 @@ def opd_growth(growth: pd.DataFrame) -> Figure:
         panel.set_ylim(-0.02, 1.02)
         panel.set_xlabel("number of orders")
         panel.set_ylabel("expected AOPD")
-        panel.label_outer()
+    label_outer(axes)
     seeds = [Line2D([], [], color="#444444", linestyle="--", label="one order, other seeds")]
     method_legend(figure, growth["method"], seeds if (growth["varied"] == "seed").any() else [])
     return figure

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from skeleton_cgl.analysis.performance import forgetting_bound
-from skeleton_cgl.analysis.plots.style import COLUMN_INCHES, SMALL, looks, method_legend, panels, styled
+from skeleton_cgl.analysis.plots.style import COLUMN_INCHES, SMALL, label_outer, looks, method_legend, panels, styled
 
 _FILLED = {"linewidths": 0.3, "edgecolors": "white", "alpha": 0.75}
 
@@ -27,9 +27,9 @@ def order_scatter(runs: pd.DataFrame) -> Figure:
         _scatter(panel, runs[by == title])
         panel.set_xlabel("average accuracy (AA)")
         panel.set_ylabel("average forgetting (AF)")
-        panel.label_outer()
         if len(titles) > 1:
             panel.set_title(title)
+    label_outer(axes)
     axes[0].set_xlim(0, 1)
     axes[0].set_ylim(min(0, runs["AF"].min()) - 0.03, 1.03)
     kinds = []

@@ -95,6 +95,15 @@ def panels(number: int, columns: int, width: float, height: float, **sharing: An
     return figure, list(axes[:number])
 
 
+def label_outer(axes: list[Axes]) -> None:
+    """Leave labels only to the panels at the left, and to those with no panel below: some, if a row is not full."""
+    columns = axes[0].get_subplotspec().get_gridspec().ncols
+    for number, panel in enumerate(axes):
+        at_left, at_bottom = number % columns == 0, number + columns >= len(axes)
+        panel.tick_params(which="both", labelleft=at_left, labelbottom=at_bottom)
+        panel.set(xlabel=panel.get_xlabel() * at_bottom, ylabel=panel.get_ylabel() * at_left)
+
+
 def panel_titles(frame: pd.DataFrame, between: str = ", ") -> dict[tuple[str, str], str]:
     """Return a title for every backbone and method: the method's name, and the backbone's if there are several."""
     found = set(zip(frame["backbone"], frame["method"], strict=True))
