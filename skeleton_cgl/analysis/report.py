@@ -127,7 +127,7 @@ def facts(results: Results) -> list[tuple[str, list[str]]]:
     """Return what was run: a name and what there is to say to it, line by line. Machines are counted, not named."""
     study, spec = results.study, results.study["spec"]
     ordinary = results.records[results.records["noise"] == 0]
-    orders = [f"{ordinary['order'][ordinary['kind'] == kind].nunique()} {kind} orders" for kind in KINDS]
+    orders = {kind: ordinary["order"][ordinary["kind"] == kind].nunique() for kind in KINDS}
     first, last = spec["seed"], spec["seed"] + spec["repeats"] - 1
     made = _provenance(results)
     versions = sorted({f"{package} {number}" for each in set(made["versions"]) for package, number in each})
@@ -136,7 +136,7 @@ def facts(results: Results) -> list[tuple[str, list[str]]]:
         ("Scenario", [f"{field}: {value}" for field, value in spec["scenario"].items()]),
         ("Data digest", list(dict.fromkeys(study["digests"]))),
         ("Runs", [f"{results.finished_runs} of {results.planned_runs} finished", *results.left_out]),
-        ("Orders", [text for text in orders if not text.startswith("0 ")]),
+        ("Orders", [f"{count} {kind} order{'s' * (count > 1)}" for kind, count in orders.items() if count]),
         ("Repeats", [f"{spec['repeats']}, {f'seed {first}' if first == last else f'seeds {first}–{last}'}"]),
         ("Noise floor", [f"{spec['noise_floor']} runs of one order per repeat" if spec["noise_floor"] else "not run"]),
         ("Versions", versions),

@@ -109,6 +109,22 @@ def test_a_method_has_its_own_colour_and_marker_in_every_figure() -> None:
     assert to_hex(scatter.get_facecolor()[0]) == to_hex(curve.get_color()) == drawn["bare"].colour
 
 
+def test_many_methods_look_different_and_their_legend_fits() -> None:
+    names = [f"candidate number {number}" for number in range(78)]
+    assert len({(look.colour, look.marker) for look in looks(names).values()}) == 78
+    few, many = (
+        plots.order_scatter(pd.concat([RUNS.assign(method=name, backbone="gcn") for name in some]))
+        for some in (names[:4], names[:10])
+    )
+    assert few.get_figheight() < many.get_figheight()
+    for figure in (few, many):
+        figure.draw_without_rendering()
+        legend, panel = figure.legends[0].get_window_extent(), figure.axes[0].get_window_extent()
+        assert 0 <= legend.x0 < legend.x1 <= figure.bbox.width
+        assert panel.y1 < legend.y0 < legend.y1 <= figure.bbox.height
+        assert panel.height > figure.dpi * 2
+
+
 def test_the_learning_curve_has_the_mean_and_the_spread_of_every_step() -> None:
     steps = with_two_backbones(accuracy_by_step(RECORDS))
     figure = plots.learning_curve(steps)

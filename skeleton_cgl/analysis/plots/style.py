@@ -24,6 +24,8 @@ COLUMN_INCHES = 3.4
 """The width of one column of a two-column paper."""
 NORMAL, SMALL = 7, 6
 """The size of letters, in points."""
+_LETTER_INCHES, _LINE_INCHES, _ENTRY_INCHES = 0.055, 0.15, 0.33
+"""How wide a letter of a legend is, how high its lines are, and what an entry needs beside its letters."""
 
 _LOOKS = {
     "bare": ("Bare", "#000000", "o"),
@@ -36,6 +38,8 @@ _LOOKS = {
     "joint": ("Joint", "#8C8C8C", "*"),
 }
 _SPARE = [("#332288", "h"), ("#882255", "<"), ("#999933", ">"), ("#44AA99", "p"), ("#661100", "d"), ("#AA4499", "8")]
+# Small, a circle is no different from an octagon.
+_MARKERS = [*(marker for _, marker in _SPARE), *(marker for _, _, marker in _LOOKS.values() if marker != "o")]
 _GRID = {"color": "#DDDDDD", "linewidth": 0.4}
 _LEGEND = {"columnspacing": 1.2, "handletextpad": 0.4, "borderpad": 0, "frameon": False}
 _LOOK = {
@@ -62,11 +66,19 @@ class Look:
 
 
 def looks(methods: Iterable[str]) -> dict[str, Look]:
-    """Return how each method is drawn, in the sequence of the tables: the known ones first, others by the alphabet."""
+    """Return how each method is drawn, in the sequence of the tables: the known ones first, others by the alphabet.
+
+    Others, such as the candidates of a search, share colours where they are many; no two of 78 look the same.
+    """
     found = set(methods)
     others = sorted(found - set(METHODS))
     known = {method: Look(*_LOOKS[method]) for method in METHODS if method in found}
-    return known | {method: Look(method, *_SPARE[place % len(_SPARE)]) for place, method in enumerate(others)}
+    return known | {method: _spare_look(method, place) for place, method in enumerate(others)}
+
+
+def _spare_look(method: str, place: int) -> Look:
+    times, colour = divmod(place, len(_SPARE))
+    return Look(method, _SPARE[colour][0], _MARKERS[(colour + times) % len(_MARKERS)])
 
 
 def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
@@ -123,12 +135,19 @@ def panels_per_row(titles: Iterable[str], letters: int, most: int) -> int:
 
 
 def method_legend(figure: Figure, methods: Iterable[str], others: Iterable[Line2D] = (), line: str = "-") -> None:
-    """Put the legend of the methods above the panels, and that of whatever else is given below."""
+    """Put the legend of the methods above the panels, and that of whatever else is given below.
+
+    A legend of more than two lines makes the figure so much higher.
+    """
     entries = [
         Line2D([], [], color=look.colour, marker=look.marker, linestyle=line, label=look.name, **EDGE)
         for look in looks(methods).values()
     ]
     columns = len(entries) if len(entries) <= 4 else -(-len(entries) // 2)
+    longest = max(len(entry.get_label()) for entry in entries)
+    columns = max(1, min(columns, int(figure.get_figwidth() / (_ENTRY_INCHES + longest * _LETTER_INCHES))))
+    lines = -(-len(entries) // columns)
+    figure.set_figheight(figure.get_figheight() + max(0, lines - 2) * _LINE_INCHES)
     figure.legend(handles=entries, loc="outside upper center", ncols=columns, **_LEGEND)
     if others := list(others):
         figure.legend(handles=others, loc="outside lower center", ncols=len(others), **_LEGEND)
