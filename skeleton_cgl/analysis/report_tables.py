@@ -11,7 +11,7 @@ from skeleton_cgl.analysis.disparity import disparity
 from skeleton_cgl.analysis.performance import runs
 from skeleton_cgl.analysis.plots.style import looks
 from skeleton_cgl.analysis.published import SOURCE
-from skeleton_cgl.analysis.tables import MEASURES, disparity_table
+from skeleton_cgl.analysis.tables import MEASURES, NOT_COMPARED, disparity_table, with_fewer_orders
 from skeleton_cgl.analysis.variance import FACTORS, mean_variance_explained
 from skeleton_cgl.errors import InputError
 
@@ -91,6 +91,8 @@ def _disparity(records: pd.DataFrame, level: str, published: str | None) -> Tabl
         f"OPD of a {level}: its highest minus its lowest final accuracy over the orders, in percent. AOPD: mean over "
         f"{title.split()[-1]}, MOPD: maximum; mean ± standard deviation over repeats. * lowest, † highest."
     ]
+    if with_fewer_orders(found).any():
+        notes.append(NOT_COMPARED)
     for measure in MEASURES:
         columns[measure] = [(_with_std(row, measure), row[f"{measure}_mark"]) for row in rows]
         if sampled:

@@ -18,6 +18,8 @@ PARTS = ("", "_std", "_low", "_high", "_floor")
 FRACTIONS = (*(f"{measure}{part}" for measure in MEASURES for part in PARTS), "expected_AOPD_at_R", "AOPD_mixed")
 COLUMNS = ("backbone", "method", "level", "orders", "repeats", "R", *FRACTIONS)
 
+NOT_COMPARED = "Disparity grows with the number of orders; methods with fewer than others are not compared."
+
 Cells = dict[str, list[tuple[str, str]]]
 """Under every header, from top to bottom: what a cell says, and its mark ("lowest", "highest" or "")."""
 
@@ -26,9 +28,10 @@ def disparity_table(disparity: pd.DataFrame, format: str = "text", published: st
     """Return the frame of `disparity` as a table of one row per method, in the sequence of METHODS.
 
     Within a backbone the lowest and the highest AOPD and MOPD are marked (text: * and †; LaTeX: bold and underlined;
-    CSV and JSON: a field "lowest" or "highest"), all of them if several look equal, none if all do. `published` names a
-    data set of the published study: its values stand beside ours, with the difference ours − published. LaTeX is a
-    booktabs tabular, to be put into a table. Refused: an unknown format or data set, and more than one level.
+    CSV and JSON: a field "lowest" or "highest"), all of them if several look equal, none if all do. Disparity grows
+    with the number of orders, so methods with fewer orders than others of their backbone are not marked. `published`
+    names a data set of the published study: its values stand beside ours, with the difference ours − published. LaTeX
+    is a booktabs tabular, to be put into a table. Refused: an unknown format or data set, and more than one level.
     """
     choose("format", format, FORMATS)
     check_columns(disparity, COLUMNS, "disparity")
@@ -76,11 +79,19 @@ def _marked_percent(rows: pd.DataFrame) -> pd.DataFrame:
     fractions = [name for name in rows if "OPD" in name]
     # Adding zero turns the −0.0 of a rounded small negative difference into 0.0.
     rows = rows.assign(**(100 * rows[fractions].astype(float)).round(1) + 0.0)
+    compared = ~with_fewer_orders(rows)
     for measure in MEASURES:
-        lowest, highest = (rows.groupby("backbone")[measure].transform(extreme) for extreme in ("min", "max"))
+        by_backbone = rows[measure].where(compared).groupby(rows["backbone"])
+        lowest, highest = (by_backbone.transform(extreme) for extreme in ("min", "max"))
         at_ends = [rows[measure] == lowest, rows[measure] == highest]
-        rows[f"{measure}_mark"] = np.where(lowest == highest, "", np.select(at_ends, ["lowest", "highest"], ""))
+        marks = np.select(at_ends, ["lowest", "highest"], "")
+        rows[f"{measure}_mark"] = np.where(compared & (lowest != highest), marks, "")
     return rows
+
+
+def with_fewer_orders(rows: pd.DataFrame) -> pd.Series:
+    """Return which rows have fewer orders than others of their backbone."""
+    return rows["orders"] < rows.groupby("backbone")["orders"].transform("max")
 
 
 def _cells(rows: pd.DataFrame) -> Cells:
@@ -125,6 +136,8 @@ def _intervals(rows: pd.DataFrame, measure: str) -> list[str]:
 
 def _legend(rows: pd.DataFrame, published: str | None) -> list[str]:
     lines = [f"Order disparity per {rows['level'].iloc[0]} in percent: mean ± standard deviation over repeats."]
+    if with_fewer_orders(rows).any():
+        lines.append(NOT_COMPARED)
     if rows["AOPD_low"].notna().any():
         lines.append("Interval: percentile bootstrap over the orders run; biased downwards, as max − min is.")
     if rows["R"].notna().any():

@@ -224,6 +224,8 @@ def test_the_picture_of_the_table_says_what_the_table_says() -> None:
     assert any("orders: 6, repeats: 2" in word for word in words)
     plain = plots.disparity_picture(disparity(random_records(noise_runs=0, repeats=1)))
     assert not {"floor", "published", "orders"} & set(texts_of(plain.axes[0]))
+    uneven = plots.disparity_picture(table.assign(orders=[6, 2])).axes[0]
+    assert {"orders", "2", "methods with fewer orders than others are not compared"} <= set(texts_of(uneven))
 
 
 @pytest.mark.parametrize("count", [1, 3, len(METHODS)])

@@ -109,6 +109,15 @@ def test_backbones_are_named_if_there_are_several_and_marked_apart() -> None:
     assert [row["AOPD"] for row in rows[:3]] == ["10.0 ± 1.2*", "20.0 ± 1.2†", "96.7 ± 1.2†"]
 
 
+def test_methods_with_fewer_orders_are_not_compared() -> None:
+    table = made({"bare": (0.9, 1.0), "ewc": (0.8, 1.0), "replay": (0.1, 0.2)})
+    assert "fewer" not in disparity_table(table)
+    table.loc[2, "orders"] = 2
+    rows = text_rows(disparity_table(table))
+    assert [row["AOPD"] for row in rows] == ["90.0 ± 1.2†", "80.0 ± 1.2*", "10.0 ± 1.2"]
+    assert "methods with fewer than others are not compared" in disparity_table(table)
+
+
 def test_latex_escapes_what_has_a_meaning_to_it() -> None:
     table = disparity_table(made({r"[a]&b%c$d#e_f{g}~h^i\j*": (0.1, 0.1), "*": (0.2, 0.2)}), "latex")
     star, label = (row["method"] for row in latex_rows(table))

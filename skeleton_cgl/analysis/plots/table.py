@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from skeleton_cgl.analysis.plots.style import COLUMN_INCHES, SMALL, looks, styled
-from skeleton_cgl.analysis.tables import MEASURES, disparity_table
+from skeleton_cgl.analysis.tables import MEASURES, disparity_table, with_fewer_orders
 
 _MARKS = {"lowest": "*", "highest": "†", "": ""}
 _LETTER_INCHES = 0.045
@@ -66,6 +66,8 @@ def _number(row: dict[str, Any], name: str) -> str:
 def _notes(rows: list[dict[str, Any]], published: str | None) -> list[str]:
     counts = [f"{name}: {_span([row[name] for row in rows])}" for name in ("orders", "repeats")]
     notes = [f"percent, {rows[0]['level']} level; {', '.join(counts)}; * lowest, † highest"]
+    if with_fewer_orders(pd.DataFrame(rows)).any():
+        notes.append("methods with fewer orders than others are not compared")
     if any(row["R"] is not None for row in rows):
         notes.append("floor: over runs of one order that differ by their seed alone")
     if published is not None:
