@@ -10,7 +10,7 @@ import pandas as pd
 from skeleton_cgl.analysis.disparity import disparity
 from skeleton_cgl.analysis.performance import runs
 from skeleton_cgl.analysis.plots.style import looks
-from skeleton_cgl.analysis.published import SOURCE
+from skeleton_cgl.analysis.published import published_note
 from skeleton_cgl.analysis.tables import MEASURES, NOT_COMPARED, disparity_table, with_fewer_orders
 from skeleton_cgl.analysis.variance import FACTORS, mean_variance_explained
 from skeleton_cgl.errors import InputError
@@ -115,7 +115,7 @@ def _disparity(records: pd.DataFrame, level: str, published: str | None) -> Tabl
         for measure in MEASURES:
             columns[f"{measure} published"] = [_with_std(row, f"published_{measure}") for row in rows]
             columns[f"{measure} difference"] = [_number(row[f"{measure}_difference"], "+.1f") for row in rows]
-        notes.append(f"Published: {published}, {SOURCE}.")
+        notes.append(published_note(published, level))
     names = [[row["backbone"], row["method"]] for row in rows]
     body = [[*name, *cells] for name, cells in zip(names, zip(*columns.values(), strict=True), strict=True)]
     return _table(title, notes, list(columns), body)

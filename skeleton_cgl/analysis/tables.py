@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from skeleton_cgl.analysis.performance import check_columns, choose
-from skeleton_cgl.analysis.published import DATASETS, SOURCE, VALUES, published_disparity
+from skeleton_cgl.analysis.published import DATASETS, SOURCE, VALUES, published_disparity, published_note
 from skeleton_cgl.errors import InputError
 
 FORMATS = ("text", "csv", "latex", "json")
@@ -135,7 +135,8 @@ def _intervals(rows: pd.DataFrame, measure: str) -> list[str]:
 
 
 def _legend(rows: pd.DataFrame, published: str | None) -> list[str]:
-    lines = [f"Order disparity per {rows['level'].iloc[0]} in percent: mean ± standard deviation over repeats."]
+    level = rows["level"].iloc[0]
+    lines = [f"Order disparity per {level} in percent: mean ± standard deviation over repeats."]
     if with_fewer_orders(rows).any():
         lines.append(NOT_COMPARED)
     if rows["AOPD_low"].notna().any():
@@ -146,7 +147,7 @@ def _legend(rows: pd.DataFrame, published: str | None) -> list[str]:
     if rows["AOPD_mixed"].notna().any():
         lines.append("Mixed: AOPD expected if every order is learned in a repeat drawn for it alone, so that split and")
         lines.append("first weights change with the order.")
-    return lines if published is None else [*lines, f"Published: {published}, {SOURCE}."]
+    return lines if published is None else [*lines, published_note(published, level)]
 
 
 def _text(columns: Cells, legend: list[str]) -> str:

@@ -88,6 +88,7 @@ def test_published_values_stand_beside_ours_with_the_difference() -> None:
     assert (bare["published AOPD"], bare["AOPD difference"]) == ("96.7 ± 0.7", "+0.0")
     assert (replay["published MOPD"], replay["MOPD difference"]) == ("80.2 ± 5.2", "−0.2")
     assert joint["published AOPD"] == joint["AOPD difference"] == "–"
+    assert "over 120 orders" in disparity_table(EXAMPLE, published="ucla")
     _, replay, joint, _ = latex_rows(disparity_table(EXAMPLE, "latex", published="ucla"))
     assert (replay["published MOPD"], replay["MOPD difference"]) == (r"80.2 $\pm$ 5.2", "$-$0.2")
     assert joint["AOPD difference"] == "--"

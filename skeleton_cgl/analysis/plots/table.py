@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from skeleton_cgl.analysis.plots.style import COLUMN_INCHES, SMALL, looks, styled
+from skeleton_cgl.analysis.published import ORDERS
 from skeleton_cgl.analysis.tables import MEASURES, disparity_table, with_fewer_orders
 
 _MARKS = {"lowest": "*", "highest": "†", "": ""}
@@ -71,7 +72,7 @@ def _notes(rows: list[dict[str, Any]], published: str | None) -> list[str]:
     if any(row["R"] is not None for row in rows):
         notes.append("floor: over runs of one order that differ by their seed alone")
     if published is not None:
-        notes.append(f"published: {published}, Wei, De Schepper, Mets (2024)")
+        notes.append(f"published: {published}, {ORDERS[rows[0]['level']]} orders, Wei, De Schepper, Mets (2024)")
     return notes
 
 
