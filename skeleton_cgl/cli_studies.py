@@ -165,16 +165,20 @@ def report(
 def export_store(
     store: StoreFile,
     out: Annotated[Path, typer.Option("--out", "-o", help="NAME.csv.gz", show_default=False)],
+    chosen: Annotated[
+        list[str] | None,
+        typer.Option("--study", help="Name or number of a study; may be repeated.", show_default="all"),
+    ] = None,
 ) -> None:
-    """Write all records of a store as one compressed CSV file.
+    """Write the records of a store as one compressed CSV file.
 
-    Example: skeleton-cgl export results/ucla.db --out ucla.csv.gz
+    Example: skeleton-cgl export results/ucla.db --study ucla_task_order --out ucla.csv.gz
     """
     from skeleton_cgl.engine.exchange import export
     from skeleton_cgl.engine.store import Store
 
     with Store(store, must_exist=True) as opened:
-        typer.echo(f"{out}: {export(opened, out, progress=True)} stages")
+        typer.echo(f"{out}: {export(opened, out, chosen, progress=True)} stages")
 
 
 @studies.command("import")

@@ -49,7 +49,7 @@ def test_a_study_is_run_told_of_tabled_and_taken_elsewhere(run: Run, study: Path
     assert "replay" in run("table", store)[1]
     assert "4 of 4 runs" in run("report", store, "--out", tmp_path / "x.html")[1]
     table = json.loads(run("table", store, "--level", "class", "--format", "json")[1])
-    run("export", store, "--out", tmp_path / "x.csv.gz")
+    run("export", store, "--study", "tiny", "--out", tmp_path / "x.csv.gz")
     assert run("import", tmp_path / "x.csv.gz", "--store", tmp_path / "y.db")[0] == 0
     assert json.loads(run("table", tmp_path / "y.db", "--level", "class", "--format", "json")[1]) == table
     exported = pd.read_csv(tmp_path / "x.csv.gz", comment="#")

@@ -8,7 +8,7 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,8 @@ COLUMNS = (
 )
 
 
-def export(store: Store, path: str | Path, progress: bool = False) -> int:
-    """Write all studies of a store to `path` (.csv.gz); return the number of stages written.
+def export(store: Store, path: str | Path, chosen: Sequence[str | int] | None = None, progress: bool = False) -> int:
+    """Write studies of a store to `path` (.csv.gz), all or those `chosen`; return the number of stages written.
 
     A stage shared by several runs is written with each of them, so that a run can be read by itself; its counts are
     written with the first. Runs that are not finished are written as far as they got. Machines are numbered, not named.
@@ -40,7 +40,7 @@ def export(store: Store, path: str | Path, progress: bool = False) -> int:
     text = io.StringIO()
     written: set[str] = set()
     hosts: dict[str, str] = {}
-    studies = store.studies()
+    studies = store.studies() if chosen is None else [store.study(each) for each in chosen]
     print("# " + json.dumps({"format": FORMAT, "studies": studies}), file=text)
     table = csv.writer(text, lineterminator="\n")
     table.writerow(COLUMNS)

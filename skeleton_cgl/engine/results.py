@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.engine.orders import parse
 from skeleton_cgl.engine.store import Store
-from skeleton_cgl.errors import InputError
 
 if TYPE_CHECKING:
     from skeleton_cgl.engine.schedule import Summary
@@ -29,7 +27,7 @@ class Results:
 
     def __init__(self, store: str | Path, study: str | int | None = None) -> None:
         with Store(store, must_exist=True) as opened:
-            self.study = _choose(opened, study)
+            self.study = opened.study(study)
             runs = opened.runs(self.study["id"])
             confusions = opened.confusions()
         self.path = Path(store)
@@ -64,20 +62,6 @@ class Results:
     def _with_swept(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return a frame with a column for every swept field."""
         return frame.assign(**{field: frame["backbone"].map(values) for field, values in self._swept.items()})
-
-
-def _choose(store: Store, study: str | int | None) -> dict[str, Any]:
-    """Return the study of that name or number; by default the latest."""
-    studies = store.studies()
-    if not studies:
-        raise InputError(f"{store.path}: no study in it")
-    if study is None:
-        return studies[-1]
-    found = [each for each in studies if study in (each["name"], each["id"], str(each["id"]))]
-    if not found:
-        names = [each["name"] for each in studies]
-        raise InputError(f"{store.path}: no study {study!r}{did_you_mean(str(study), names)}")
-    return found[-1]
 
 
 def _swept(spec: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.engine.orders import describe
 from skeleton_cgl.engine.record import Record, same_content
 from skeleton_cgl.errors import InputError
@@ -210,6 +211,17 @@ class Store:
             for column in ("spec", "digests", "units", "tasks"):
                 row[column] = json.loads(row[column])
         return rows
+
+    def study(self, which: str | int | None = None) -> dict[str, Any]:
+        """Return what is known of the study of that name, the latest, or number; by default of the latest of all."""
+        studies = self.studies()
+        if not studies:
+            raise InputError(f"{self.path}: no study in it")
+        found = [each for each in studies if which in (None, each["name"], each["id"], str(each["id"]))]
+        if not found:
+            names = [each["name"] for each in studies]
+            raise InputError(f"{self.path}: no study {which!r}{did_you_mean(str(which), names)}")
+        return found[-1]
 
     def runs(self, study: int) -> list[dict[str, Any]]:
         """Return the runs of a study: kind, backbone, method, repeat, noise, orders, keys."""

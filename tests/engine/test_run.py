@@ -395,6 +395,20 @@ def test_an_export_comes_back_as_the_same_study(folder: Path, tmp_path: Path) ->
     assert json.dumps(imported.study["spec"]) == json.dumps(original.study["spec"])
 
 
+def test_chosen_studies_are_exported_with_what_they_need(folder: Path, tmp_path: Path) -> None:
+    for repeats in (1, 2):
+        run(small_study(folder, methods=["bare"], orders={"tasks": 2}, repeats=repeats), tmp_path / "x.db")
+    run(small_study(folder, name="other", methods=["ewc"], orders={"tasks": 2}), tmp_path / "x.db")
+    run(small_study(folder, methods=["bare"], orders={"tasks": 2}, repeats=2), tmp_path / "alone.db")
+    with Store(tmp_path / "x.db") as store, Store(tmp_path / "y.db") as chosen:
+        export(store, tmp_path / "x.csv.gz", ["small"])
+        import_export(tmp_path / "x.csv.gz", chosen)
+        assert [study["spec"]["repeats"] for study in chosen.studies()] == [2]
+        with pytest.raises(InputError, match="no study 'smal'; did you mean 'small'"):
+            export(store, tmp_path / "x.csv.gz", ["smal"])
+    assert contents(tmp_path / "y.db") == contents(tmp_path / "alone.db")
+
+
 def test_broken_exports_are_refused(folder: Path, tmp_path: Path) -> None:
     run(small_study(folder, methods=["bare"]), tmp_path / "x.db")
     with Store(tmp_path / "x.db") as store, Store(tmp_path / "y.db") as other:
