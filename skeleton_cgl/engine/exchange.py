@@ -29,7 +29,7 @@ COLUMNS = (
 
 
 def export(store: Store, path: str | Path, chosen: Sequence[str | int] | None = None, progress: bool = False) -> int:
-    """Write studies of a store to `path` (.csv.gz), all or those `chosen`; return the number of stages written.
+    """Write studies of a store, all or those `chosen`, to `path` (.csv.gz); return the number of stages written.
 
     A stage shared by several runs is written with each of them, so that a run can be read by itself; its counts are
     written with the first. Runs that are not finished are written as far as they got. Machines are numbered, not named.
@@ -40,7 +40,8 @@ def export(store: Store, path: str | Path, chosen: Sequence[str | int] | None = 
     text = io.StringIO()
     written: set[str] = set()
     hosts: dict[str, str] = {}
-    studies = store.studies() if chosen is None else [store.study(each) for each in chosen]
+    asked = store.studies() if chosen is None else [store.study(each) for each in chosen]
+    studies = list({study["id"]: study for study in asked}.values())
     print("# " + json.dumps({"format": FORMAT, "studies": studies}), file=text)
     table = csv.writer(text, lineterminator="\n")
     table.writerow(COLUMNS)

@@ -401,12 +401,13 @@ def test_chosen_studies_are_exported_with_what_they_need(folder: Path, tmp_path:
     run(small_study(folder, name="other", methods=["ewc"], orders={"tasks": 2}), tmp_path / "x.db")
     run(small_study(folder, methods=["bare"], orders={"tasks": 2}, repeats=2), tmp_path / "alone.db")
     with Store(tmp_path / "x.db") as store, Store(tmp_path / "y.db") as chosen:
-        export(store, tmp_path / "x.csv.gz", ["small"])
+        export(store, tmp_path / "x.csv.gz", ["small", "small"])
         import_export(tmp_path / "x.csv.gz", chosen)
         assert [study["spec"]["repeats"] for study in chosen.studies()] == [2]
         with pytest.raises(InputError, match="no study 'smal'; did you mean 'small'"):
             export(store, tmp_path / "x.csv.gz", ["smal"])
     assert contents(tmp_path / "y.db") == contents(tmp_path / "alone.db")
+    assert Results(tmp_path / "y.db").runs().equals(Results(tmp_path / "alone.db").runs())
 
 
 def test_broken_exports_are_refused(folder: Path, tmp_path: Path) -> None:
