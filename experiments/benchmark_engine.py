@@ -18,8 +18,8 @@ from benchmark_learning import DglPool
 
 from skeleton_cgl import Study
 from skeleton_cgl.engine.study import make_plan
-from skeleton_cgl.methods.learner import Learner, make_learner
-from skeleton_cgl.methods.training import Training
+from skeleton_cgl.learning.learner import Learner, make_learner
+from skeleton_cgl.learning.training import Training
 from skeleton_cgl.process import settle
 from skeleton_cgl.scenarios.scenario import Experience, Queries, Samples
 from skeleton_cgl.scenarios.skeleton import SkeletonScenario

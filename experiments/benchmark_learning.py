@@ -22,11 +22,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from skeleton_cgl.methods.learner import Learner, make_learner
-from skeleton_cgl.methods.method import METHODS
-from skeleton_cgl.methods.training import Training
+from skeleton_cgl.graphs.batches import GraphBatch
+from skeleton_cgl.learning.learner import Learner, make_learner
+from skeleton_cgl.learning.method import METHODS
+from skeleton_cgl.learning.training import Training
 from skeleton_cgl.process import ensure_bfloat16_works, settle
-from skeleton_cgl.scenarios.graphs import GraphBatch
 from skeleton_cgl.scenarios.labelled import LabelledSamples
 from skeleton_cgl.scenarios.scenario import Samples
 from skeleton_cgl.scenarios.skeleton import SkeletonPool

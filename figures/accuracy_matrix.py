@@ -10,7 +10,7 @@ from command import make_parser, of_kind, open_results, run
 
 from skeleton_cgl.analysis.curves import mean_accuracy_matrices
 from skeleton_cgl.analysis.plots import accuracy_matrices, save
-from skeleton_cgl.engine.orders import Order, parse
+from skeleton_cgl.scenarios.lessons import Order, parse
 
 
 def order(text: str) -> Order:

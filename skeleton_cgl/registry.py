@@ -1,13 +1,19 @@
-"""Finding a class by what a user calls it: a known name, `module:Class`, or a Python file.
+"""Finding a component by what a user calls it: a known name, `module:Class`, or a Python file.
 
-One registry serves backbones and methods alike; known names are looked up lazily, so that listing them imports nothing.
+One registry class serves everything that can be added: backbones, methods, scenarios, data sets, figures, metrics. A
+built-in component is a module of its kind's package, found by the module's name; a separate package adds its own by an
+entry point in the group of the kind. Nothing is imported until it is asked for.
 """
 
 import importlib
 import importlib.util
 import inspect
+import pkgutil
 import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -17,68 +23,88 @@ from skeleton_cgl.errors import InputError
 
 @dataclass(frozen=True)
 class Registry:
-    """Classes of one kind, derived from the class at `base`; `known` maps a name to `module:Class`."""
+    """Classes of one kind, derived from the class at `base` (`module:Class`).
+
+    package: its modules, but for those its `SHARED` names, are the built-in components, one class each; `-` in a name is
+    `_` in that of the module. Entry points of the group `skeleton_cgl.KINDs` add more.
+    """
 
     kind: str
     base: str
-    known: dict[str, str]
+    package: str
 
-    def find(self, name: str) -> type:
+    @property
+    def group(self) -> str:
+        """The group of entry points by which a package adds components of this kind."""
+        return f"skeleton_cgl.{self.kind.replace(' ', '_')}s"
+
+    def names(self) -> list[str]:
+        """Return all known names: the built-in ones and those that installed packages add."""
+        return sorted({*_modules(self.package), *_entry_points(self.group)})
+
+    def is_built_in(self, name: str) -> bool:
+        return name in _modules(self.package)
+
+    def find(self, name: str) -> type[Any]:
         """Return the class called `name`; refuse what is not found or not of this kind, saying what was expected."""
-        if name in self.known:
-            return _load(self.known[name])
+        if self.is_built_in(name):
+            return self._only_class(importlib.import_module(_modules(self.package)[name]), name)
+        if name in _entry_points(self.group):
+            return self._loaded(_entry_points(self.group)[name], name)
         if name.endswith(".py"):
             return self._from_file(Path(name))
         if ":" in name:
-            try:
-                found = _load(name)
-            except (ImportError, AttributeError, TypeError, ValueError) as error:
-                raise InputError(f"{self.kind} {name!r}: {error}") from error
-            return self._checked(found, name)
-        raise InputError(f"unknown {self.kind} {name!r}{did_you_mean(name, self.known)}")
+            return self._loaded(name, name)
+        raise InputError(f"unknown {self.kind} {name!r}{did_you_mean(name, self.names())}")
 
-    def _from_file(self, path: Path) -> type:
-        if not path.is_file():
-            raise InputError(f"{self.kind} {path}: no such file")
-        module_name = f"skeleton_cgl_file_{path.stem}"
-        # Among the known modules, so that dataclasses in it, and workers sent its classes, find it.
-        spec = importlib.util.spec_from_file_location(module_name, path)
-        module = sys.modules[module_name] = importlib.util.module_from_spec(spec)
+    def _loaded(self, address: str, name: str) -> type[Any]:
         try:
-            spec.loader.exec_module(module)
-        except Exception as error:
-            raise InputError(f"{self.kind} {path}: cannot be imported: {type(error).__name__}: {error}") from error
-        base = _load(self.base)
-        own = {
-            value
-            for value in vars(module).values()
-            if inspect.isclass(value) and issubclass(value, base) and value.__module__ == module_name
-        }
-        if len(own) != 1:
-            found = ", ".join(sorted(value.__name__ for value in own)) or "none"
-            raise InputError(f"{self.kind} {path}: expected one class derived from {base.__name__}, found {found}")
-        return own.pop()
-
-    def _checked(self, found: Any, name: str) -> type:
+            found = _load(address)
+        except (ImportError, AttributeError, TypeError, ValueError) as error:
+            raise InputError(f"{self.kind} {name!r}: {error}") from error
         base = _load(self.base)
         if not (inspect.isclass(found) and issubclass(found, base)):
             raise InputError(f"{self.kind} {name!r}: expected a class derived from {base.__name__}")
         return found
 
-    def make(self, name: str, parameters: dict[str, Any], offered: dict[str, Any] | None = None) -> Any:
+    def _from_file(self, path: Path) -> type[Any]:
+        if not path.is_file():
+            raise InputError(f"{self.kind} {path}: no such file")
+        module_name = f"skeleton_cgl_file_{path.stem}"
+        # Among the known modules, so that dataclasses in it, and workers sent its classes, find it.
+        spec = importlib.util.spec_from_file_location(module_name, path)
+        if spec is None or spec.loader is None:
+            raise InputError(f"{self.kind} {path}: not a Python file")
+        module = sys.modules[module_name] = importlib.util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            raise InputError(f"{self.kind} {path}: cannot be imported: {type(error).__name__}: {error}") from error
+        return self._only_class(module, str(path))
+
+    def _only_class(self, module: Any, name: str) -> type[Any]:
+        """Return the one class of a module that is of this kind and defined there."""
+        base = _load(self.base)
+        own = {
+            value
+            for value in vars(module).values()
+            if inspect.isclass(value) and issubclass(value, base) and value.__module__ == module.__name__
+        }
+        if len(own) != 1:
+            found = ", ".join(sorted(value.__name__ for value in own)) or "none"
+            raise InputError(f"{self.kind} {name}: expected one class derived from {base.__name__}, found {found}")
+        return own.pop()
+
+    def make(self, name: str, parameters: Mapping[str, Any], offered: Mapping[str, Any] | None = None) -> Any:
         """Return an instance of the class called `name` with a user's `parameters`.
 
         Of what is `offered`, the constructor gets what it asks for by name. Refused, with the nearest known name
         suggested: a parameter the constructor does not have; also, a parameter it needs and does not get.
         """
         found = self.find(name)
-        accepted = {
-            argument.name: argument
-            for argument in list(inspect.signature(found.__init__).parameters.values())[1:]
-            if argument.kind in (argument.POSITIONAL_OR_KEYWORD, argument.KEYWORD_ONLY)
-        }
-        offered = {key: value for key, value in (offered or {}).items() if key in accepted}
-        free = [key for key in accepted if key not in offered]
+        accepted = arguments_of(found)
+        given = {key: value for key, value in (offered or {}).items() if key in accepted}
+        free = [key for key in accepted if key not in given]
         for key in parameters:
             if key not in free:
                 raise InputError(f"{self.kind} {name!r}: unknown parameter {key!r}{did_you_mean(key, free)}")
@@ -86,9 +112,59 @@ class Registry:
             if accepted[key].default is inspect.Parameter.empty and key not in parameters:
                 raise InputError(f"{self.kind} {name!r}: parameter {key!r} is missing")
         try:
-            return found(**offered, **parameters)
+            return found(**given, **parameters)
         except (TypeError, ValueError, RuntimeError) as error:
             raise InputError(f"{self.kind} {name!r}: {error}") from error
+
+    def described(self) -> dict[str, str]:
+        """Return, for every known name, the first sentence of its description and the parameters it may be given."""
+        return {name: _summary(self.find(name)) for name in self.names()}
+
+
+BACKBONES = Registry("backbone", "skeleton_cgl.backbones.backbone:Backbone", "skeleton_cgl.backbones")
+METHODS = Registry("method", "skeleton_cgl.learning.method:Method", "skeleton_cgl.methods")
+SCENARIOS = Registry("scenario", "skeleton_cgl.scenarios.settings:ScenarioSettings", "skeleton_cgl.scenarios")
+DATASETS = Registry("dataset", "skeleton_cgl.skeletons.recording:Source", "skeleton_cgl.skeletons.sources")
+FIGURES = Registry("figure", "skeleton_cgl.analysis.figure:StudyFigure", "skeleton_cgl.analysis.figures")
+METRICS = Registry("metric", "skeleton_cgl.analysis.metric:Metric", "skeleton_cgl.analysis.metrics")
+KINDS = {registry.kind: registry for registry in (BACKBONES, METHODS, SCENARIOS, DATASETS, FIGURES, METRICS)}
+"""Everything that can be added."""
+
+
+def arguments_of(found: type[Any]) -> dict[str, inspect.Parameter]:
+    """Return the arguments of a class's constructor that can be given by name."""
+    signature = inspect.signature(found)
+    return {
+        argument.name: argument
+        for argument in signature.parameters.values()
+        if argument.kind in (argument.POSITIONAL_OR_KEYWORD, argument.KEYWORD_ONLY)
+    }
+
+
+@cache
+def _modules(package: str) -> dict[str, str]:
+    """Return the built-in components of a package: their names and modules."""
+    found = importlib.import_module(package)
+    shared: Iterable[str] = getattr(found, "SHARED", ())
+    return {
+        module.name.replace("_", "-"): f"{package}.{module.name}"
+        for module in pkgutil.iter_modules(found.__path__)
+        if module.name not in shared
+    }
+
+
+@cache
+def _entry_points(group: str) -> dict[str, str]:
+    return {entry.name: entry.value for entry in entry_points(group=group)}
+
+
+def _summary(found: type[Any]) -> str:
+    settable = [
+        str(each).split(":")[0] for each in arguments_of(found).values() if each.default is not inspect.Parameter.empty
+    ]
+    description = inspect.getdoc(inspect.getmodule(found)) or inspect.getdoc(found) or ""
+    first = description.splitlines()[0] if description else ""
+    return f"{first} [{', '.join(settable)}]" if settable else first
 
 
 def _load(address: str) -> Any:

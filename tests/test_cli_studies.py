@@ -105,7 +105,7 @@ def test_what_can_be_named_is_listed_with_a_word_on_each(run: Run, kind: str) ->
 @pytest.mark.parametrize("path", sorted(EXPERIMENTS.glob("*.yaml")), ids=lambda path: path.stem)
 def test_the_study_files_are_valid(path: Path) -> None:
     from skeleton_cgl.engine.search import Search
-    from skeleton_cgl.methods.method import METHODS
+    from skeleton_cgl.learning.method import METHODS
 
     study = Search.from_file(path).as_study() if "\ngrid:" in path.read_text() else Study.from_file(path)
     for variant in study.variants():

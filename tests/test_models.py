@@ -11,8 +11,8 @@ from torch.nn import functional
 
 from skeleton_cgl.backbones.backbone import Backbone, make_backbone
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.methods.learner import make_learner
-from skeleton_cgl.methods.training import Training
+from skeleton_cgl.learning.learner import make_learner
+from skeleton_cgl.learning.training import Training
 from skeleton_cgl.scenarios.skeleton import SkeletonScenario
 from skeleton_cgl.skeletons import UCLA, JointLayout, write_archive
 from skeleton_cgl.skeletons.synthetic import SyntheticSource

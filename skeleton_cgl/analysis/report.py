@@ -24,8 +24,8 @@ from skeleton_cgl.analysis import curves, fate, plots
 from skeleton_cgl.analysis.performance import KINDS, RUN, forgetting_bound, runs, stacked_class_accuracies
 from skeleton_cgl.analysis.plots.style import looks
 from skeleton_cgl.analysis.report_tables import disparity_levels, performance_table, variance_table
+from skeleton_cgl.analysis.results import Results
 from skeleton_cgl.analysis.sweeps import sweep_curves
-from skeleton_cgl.engine.results import Results
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.files import write_beside

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from skeleton_cgl.backbones.backbone import Backbone
-from skeleton_cgl.scenarios.graphs import GraphBatch, neighbour_sum
+from skeleton_cgl.graphs.batches import GraphBatch, neighbour_sum
 from skeleton_cgl.skeletons.layout import JointLayout
 
 if TYPE_CHECKING:

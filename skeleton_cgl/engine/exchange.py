@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from skeleton_cgl.engine.orders import describe, parse
 from skeleton_cgl.engine.record import Record
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.files import write_beside
+from skeleton_cgl.scenarios.lessons import describe, parse
 
 FORMAT = "skeleton_cgl export 2"
 COLUMNS = (

@@ -14,10 +14,8 @@ from pydantic import Field
 
 from skeleton_cgl.config import Checked
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.scenarios.tasks import Task, as_task
+from skeleton_cgl.scenarios.lessons import Order, Task, as_task
 from skeleton_cgl.seeds import seed_of
-
-Order = tuple[Task, ...]
 
 MOST_ORDERS = 50_000
 """More orders than this are not enumerated."""
@@ -151,13 +149,3 @@ def _given(tasks: Sequence[Sequence[int]], default: Order) -> Order:
     if len(set(flat)) != len(flat):
         raise InputError(f"orders: given {order}: a class is given twice")
     return order
-
-
-def describe(order: Order) -> str:
-    """Return an order as text: `0,1 > 4,5 > 2,3`."""
-    return " > ".join(",".join(map(str, task)) for task in order)
-
-
-def parse(text: str) -> Order:
-    """Return the order that `describe` gave this text for."""
-    return tuple(as_task(int(label) for label in task.split(",")) for task in text.split(" > "))

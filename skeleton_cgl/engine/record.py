@@ -4,24 +4,54 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skeleton_cgl.errors import InputError
+from skeleton_cgl.scenarios.measures import Measure
+
+Facts = tuple[tuple[str, str], ...]
+"""Names and what there is to say to each, such as packages and their versions."""
+
 
 @dataclass(frozen=True)
-class Record:
-    """What a stage leaves: confusion counts (K, K) of test and validation, how long it took, where, with what and when.
+class Made:
+    """How a record came about: how long it took, where, with what, from which seed and when.
 
-    created is empty until the record is kept.
+    created is empty until the record is kept. fingerprint: what of the machine decides the last bits of a sum; empty
+    where it was not noted. kept: the bytes a method keeps after the stage; None where they were not counted.
+    """
+
+    seconds: float
+    host: str
+    versions: Facts
+    seed: int
+    created: str = ""
+    fingerprint: Facts = ()
+    kept: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """The scores of a stage, on test and on validation, and how they came about.
+
+    answers: the answer to every query, in the order they are asked, in the compact form of the problem; None where they
+    were not kept.
     """
 
     key: str
-    test: np.ndarray
-    validation: np.ndarray
-    seconds: float
-    host: str
-    versions: dict[str, str]
-    seed: int
-    created: str = ""
+    scores: tuple[Measure, ...]
+    made: Made
+    answers: np.ndarray | None = None
+
+    def measure(self, part: str, metric: str) -> Measure:
+        """Return one of the scores; refuse a metric that was not recorded."""
+        for score in self.scores:
+            if (score.part, score.metric) == (part, metric):
+                return score
+        known = ", ".join(sorted({score.metric for score in self.scores}))
+        raise InputError(f"record {self.key}: no {metric!r} on {part}; recorded: {known}")
 
 
 def same_content(one: Record, other: Record) -> bool:
     """Return whether two records say the same of the same stage, whenever and wherever they were made."""
-    return np.array_equal(one.test, other.test) and np.array_equal(one.validation, other.validation)
+    return len(one.scores) == len(other.scores) and all(
+        mine.same_as(theirs) for mine, theirs in zip(one.scores, other.scores, strict=True)
+    )

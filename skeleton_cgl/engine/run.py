@@ -11,8 +11,8 @@ from types import FrameType
 
 from tqdm import tqdm
 
+from skeleton_cgl.analysis.results import Results
 from skeleton_cgl.engine.forecast import plan_of
-from skeleton_cgl.engine.results import Results
 from skeleton_cgl.engine.schedule import Driver, Summary
 from skeleton_cgl.engine.stage import Branch, Stage, learn_branch
 from skeleton_cgl.engine.store import Store

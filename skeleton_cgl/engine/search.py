@@ -12,9 +12,9 @@ import pandas as pd
 import yaml
 from pydantic import Field, field_validator, model_validator
 
+from skeleton_cgl.analysis.results import Results
 from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.engine.orders import Orders
-from skeleton_cgl.engine.results import Results
 from skeleton_cgl.engine.run import run_study
 from skeleton_cgl.engine.study import Component, Study
 from skeleton_cgl.errors import InputError

@@ -10,8 +10,8 @@ from importlib.metadata import version
 from skeleton_cgl.engine.record import Record
 from skeleton_cgl.engine.study import Stage, Study
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.methods.learner import LearningFailed
-from skeleton_cgl.methods.state import from_bytes, to_bytes
+from skeleton_cgl.learning.learner import LearningFailed
+from skeleton_cgl.learning.state import from_bytes, to_bytes
 from skeleton_cgl.process import settle
 from skeleton_cgl.scenarios.scenario import Scenario
 from skeleton_cgl.seeds import seed_of

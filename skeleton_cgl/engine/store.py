@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skeleton_cgl.config import did_you_mean
-from skeleton_cgl.engine.orders import describe
 from skeleton_cgl.engine.record import Record, same_content
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.files import remove_abandoned, write_beside
+from skeleton_cgl.scenarios.lessons import describe
 
 if TYPE_CHECKING:
     from skeleton_cgl.engine.study import Plan, Run, Stage

@@ -17,19 +17,20 @@ from pydantic import Field, field_validator
 
 from skeleton_cgl.backbones.backbone import BACKBONES
 from skeleton_cgl.config import Checked, check, put, read_fields, set_field
-from skeleton_cgl.engine.orders import AskedOrder, Order, Orders, describe, make_orders
+from skeleton_cgl.engine.orders import AskedOrder, Orders, make_orders
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.methods.learner import Learner, make_learner
-from skeleton_cgl.methods.method import METHODS
-from skeleton_cgl.methods.training import Training
+from skeleton_cgl.learning.learner import Learner, make_learner
+from skeleton_cgl.learning.method import METHODS
+from skeleton_cgl.learning.training import Training
 from skeleton_cgl.process import choose_device
 from skeleton_cgl.registry import Registry
+from skeleton_cgl.scenarios.lessons import Order, describe
 from skeleton_cgl.scenarios.registry import check_scenario, make_scenario
 from skeleton_cgl.scenarios.scenario import Scenario
 from skeleton_cgl.seeds import seed_of
 
 if TYPE_CHECKING:
-    from skeleton_cgl.engine.results import Results
+    from skeleton_cgl.analysis.results import Results
 
 RECORD_VERSION = 2
 """Changes when the same study would give other records."""

@@ -1,6 +1,6 @@
 """Bare: the task loss and nothing else; the floor every method is measured against."""
 
-from skeleton_cgl.methods.method import Method
+from skeleton_cgl.learning.method import Method
 
 
 class Bare(Method):

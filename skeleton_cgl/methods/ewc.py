@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from torch import Tensor
 
 from skeleton_cgl.config import did_you_mean
+from skeleton_cgl.learning.method import Method
 from skeleton_cgl.methods.importance import Anchor, sample_fisher, squared_gradient_of_loss
-from skeleton_cgl.methods.method import Method
 from skeleton_cgl.scenarios.scenario import Experience
 
 if TYPE_CHECKING:
-    from skeleton_cgl.methods.learner import Batch, Learner
+    from skeleton_cgl.learning.learner import Batch, Learner
 
 
 _IMPORTANCES = {"batch": squared_gradient_of_loss, "sample": sample_fisher}

@@ -6,12 +6,12 @@ import torch
 from scipy.optimize import nnls
 from torch import Tensor
 
+from skeleton_cgl.learning.method import LearningFailed, Method
 from skeleton_cgl.methods.memory import Memory
-from skeleton_cgl.methods.method import LearningFailed, Method
 from skeleton_cgl.scenarios.scenario import Experience
 
 if TYPE_CHECKING:
-    from skeleton_cgl.methods.learner import Batch, Learner
+    from skeleton_cgl.learning.learner import Batch, Learner
 
 _RIDGE = 1e-9
 """ε of the quadratic program, relative to unit gradients: enough to make parallel gradients solvable."""

@@ -19,7 +19,7 @@ from torch.nn.functional import cross_entropy
 from skeleton_cgl.scenarios.scenario import Samples
 
 if TYPE_CHECKING:
-    from skeleton_cgl.methods.learner import Learner
+    from skeleton_cgl.learning.learner import Learner
 
 _SAMPLES_AT_ONCE = 64
 

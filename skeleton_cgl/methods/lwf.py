@@ -7,11 +7,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from skeleton_cgl.methods.method import Method
+from skeleton_cgl.learning.method import Method
 from skeleton_cgl.scenarios.scenario import Experience
 
 if TYPE_CHECKING:
-    from skeleton_cgl.methods.learner import Batch, Learner
+    from skeleton_cgl.learning.learner import Batch, Learner
 
 
 class LwF(Method):

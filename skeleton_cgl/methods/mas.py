@@ -6,12 +6,12 @@ import torch
 from torch import Tensor
 
 from skeleton_cgl.config import did_you_mean
+from skeleton_cgl.learning.method import Method
 from skeleton_cgl.methods.importance import Anchor
-from skeleton_cgl.methods.method import Method
 from skeleton_cgl.scenarios.scenario import Experience
 
 if TYPE_CHECKING:
-    from skeleton_cgl.methods.learner import Batch, Learner
+    from skeleton_cgl.learning.learner import Batch, Learner
 
 
 _IMPORTANCES = {"squared": torch.square, "absolute": torch.abs}

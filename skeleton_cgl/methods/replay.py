@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
+from skeleton_cgl.learning.method import Method
 from skeleton_cgl.methods.memory import Memory
-from skeleton_cgl.methods.method import Method
 from skeleton_cgl.scenarios.scenario import Experience, Samples, join
 
 if TYPE_CHECKING:
-    from skeleton_cgl.methods.learner import Learner
+    from skeleton_cgl.learning.learner import Learner
 
 
 class Replay(Method):

@@ -11,7 +11,7 @@ from skeleton_cgl.methods.importance import squared_gradient_of_loss
 from skeleton_cgl.scenarios.scenario import Samples
 
 if TYPE_CHECKING:
-    from skeleton_cgl.methods.learner import Batch, Learner
+    from skeleton_cgl.learning.learner import Batch, Learner
 
 
 class TWP(EWC):

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.scenarios.tasks import Task
+from skeleton_cgl.scenarios.lessons import Task
 
 
 def allowed_classes(truth: Tensor, learned: Sequence[Task], classes: int, setting: str) -> Tensor:

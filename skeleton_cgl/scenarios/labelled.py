@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.parts import TEST, TRAINING, VALIDATION
 from skeleton_cgl.scenarios.evaluator import check_shape, confusion
+from skeleton_cgl.scenarios.lessons import Task, as_task
 from skeleton_cgl.scenarios.scenario import SETTINGS, Experience, Pool, Queries, Samples, Score
-from skeleton_cgl.scenarios.split import TEST, TRAINING, VALIDATION
-from skeleton_cgl.scenarios.tasks import Task, as_task
 
 
 class LabelledSamples:

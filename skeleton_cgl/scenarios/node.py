@@ -10,9 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.scenarios.graphs import GraphBatch, neighbour_sum
+from skeleton_cgl.graphs.batches import GraphBatch, neighbour_sum
+from skeleton_cgl.graphs.planetoid import read_planetoid
+from skeleton_cgl.parts import UNUSED
 from skeleton_cgl.scenarios.labelled import LabelledSamples
-from skeleton_cgl.scenarios.planetoid import UNUSED, read_planetoid
 
 
 class NodePool:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from skeleton_cgl.scenarios.tasks import Task
+from skeleton_cgl.scenarios.lessons import Task
 
 SETTINGS = ("class-il", "task-il")
 """class-il: a query reveals nothing; task-il: it reveals its task, and the answer is among that task's classes."""

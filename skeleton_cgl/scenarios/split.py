@@ -9,9 +9,8 @@ from pydantic import Field, field_validator
 
 from skeleton_cgl.config import Checked
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.parts import NAMES, TEST, TRAINING, VALIDATION
 from skeleton_cgl.seeds import seed_of
-
-TRAINING, VALIDATION, TEST = range(3)
 
 
 class Split(Checked):
@@ -44,7 +43,7 @@ def divide(split: Split, labels: np.ndarray, classes: Sequence[str], groups: np.
     """
     parts = _by_class(split, labels, classes) if split.by == "class" else _by_group(split, groups)
     for label, name in enumerate(classes):
-        for part, part_name in enumerate(("training", "validation", "test")):
+        for part, part_name in enumerate(NAMES):
             if not ((labels == label) & (parts == part)).any():
                 raise InputError(f"split: class {name!r} has no {part_name} sample")
     return parts

@@ -16,8 +16,8 @@ import numpy as np
 
 from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.reading.npy import StoredArray, field_names
 from skeleton_cgl.skeletons.layout import JointLayout
-from skeleton_cgl.skeletons.npy import StoredArray, field_names
 from skeleton_cgl.skeletons.preparation import Preparation
 from skeleton_cgl.skeletons.recording import UNKNOWN, BadRecording, Recording
 

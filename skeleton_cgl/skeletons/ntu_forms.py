@@ -14,12 +14,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.reading.members import Members
+from skeleton_cgl.reading.npy import StoredArray
+from skeleton_cgl.reading.unpickle import load_pickle
 from skeleton_cgl.skeletons.layout import NTU
-from skeleton_cgl.skeletons.members import Members
-from skeleton_cgl.skeletons.npy import StoredArray
 from skeleton_cgl.skeletons.ntu_bodies import ACTORS, choose_actors, read_bodies
 from skeleton_cgl.skeletons.recording import UNKNOWN, BadRecording
-from skeleton_cgl.skeletons.unpickle import load_pickle
 
 ACTION_COUNT = 60
 FRAMES = 300

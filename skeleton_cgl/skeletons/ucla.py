@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.reading.members import Members
 from skeleton_cgl.skeletons.layout import UCLA
-from skeleton_cgl.skeletons.members import Members
 from skeleton_cgl.skeletons.preparation import Preparation
 from skeleton_cgl.skeletons.recording import BadRecording, Recording
 

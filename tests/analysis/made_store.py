@@ -5,9 +5,9 @@ from pathlib import Path
 import pandas as pd
 
 from skeleton_cgl.analysis.performance import RUN
-from skeleton_cgl.engine.orders import describe
 from skeleton_cgl.engine.record import Record
 from skeleton_cgl.engine.store import Store
+from skeleton_cgl.scenarios.lessons import describe
 
 UNITS = ("walk", "sit", "stand", "throw", "carry", "drop")
 VERSIONS = {"skeleton_cgl": "0.1.0", "torch": "2.13.0"}

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from skeleton_cgl.analysis.plots.style import looks
 from skeleton_cgl.analysis.report import write_report
-from skeleton_cgl.engine.orders import describe
+from skeleton_cgl.scenarios.lessons import describe
 from tests.analysis.made_records import random_records
 from tests.analysis.made_store import UNITS, made_store
 

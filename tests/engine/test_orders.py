@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skeleton_cgl.engine.orders import Orders, describe, make_orders, parse, stages_of_all
+from skeleton_cgl.engine.orders import Orders, make_orders, stages_of_all
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.scenarios.lessons import describe, parse
 
 TASKS = ((0, 1), (2, 3), (4, 5), (6, 7), (8, 9))
 

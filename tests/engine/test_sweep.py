@@ -6,9 +6,9 @@ import pytest
 
 from skeleton_cgl import Study
 from skeleton_cgl.analysis.report import report_page
+from skeleton_cgl.analysis.results import Results
 from skeleton_cgl.engine.exchange import export, import_export
 from skeleton_cgl.engine.forecast import forecast
-from skeleton_cgl.engine.results import Results
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.engine.study import make_plan
 from skeleton_cgl.errors import InputError

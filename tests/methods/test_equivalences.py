@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch import Tensor
 
+from skeleton_cgl.learning.learner import Batch, Learner
+from skeleton_cgl.learning.method import Method
 from skeleton_cgl.methods.gem import GEM
-from skeleton_cgl.methods.learner import Batch, Learner
-from skeleton_cgl.methods.method import Method
 from skeleton_cgl.scenarios.scenario import SETTINGS, join
-from tests.methods.by_hand import HandMade, balanced_cross_entropy
-from tests.methods.learners import (
+from tests.learning.by_hand import HandMade, balanced_cross_entropy
+from tests.learning.learners import (
     METHODS,
     ORDER,
     answers_after_every_stage,

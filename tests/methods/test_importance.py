@@ -11,13 +11,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.learning.learner import Learner, Model
+from skeleton_cgl.learning.method import METHODS
 from skeleton_cgl.methods.importance import sample_fisher, squared_gradient_of_loss
-from skeleton_cgl.methods.learner import Learner, Model
-from skeleton_cgl.methods.method import METHODS
 from skeleton_cgl.scenarios.scenario import SETTINGS, Experience, Samples
 from skeleton_cgl.scenarios.skeleton import SkeletonScenario
-from tests.methods.by_hand import HandMade, balanced_cross_entropy
-from tests.methods.learners import ORDER, seed_for, small_learner, weights_of
+from tests.learning.by_hand import HandMade, balanced_cross_entropy
+from tests.learning.learners import ORDER, seed_for, small_learner, weights_of
 from tests.scenarios.small import LAYOUT, scenario_of, write_small
 
 Named = dict[str, Tensor]

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from skeleton_cgl.methods.state import to_bytes
+from skeleton_cgl.learning.state import to_bytes
 from skeleton_cgl.scenarios.scenario import SETTINGS
 from skeleton_cgl.scenarios.skeleton import SkeletonScenario
-from tests.methods.learners import METHODS, ORDER, answers_after_every_stage, assert_same_to_the_bit, small_learner
+from tests.learning.learners import METHODS, ORDER, answers_after_every_stage, assert_same_to_the_bit, small_learner
 from tests.scenarios.small import NAMES, scenario_of, write_small
 
 

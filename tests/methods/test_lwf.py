@@ -7,11 +7,11 @@ import torch
 from torch import Tensor
 
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.learning.method import METHODS
 from skeleton_cgl.methods.lwf import LwF
-from skeleton_cgl.methods.method import METHODS
 from skeleton_cgl.scenarios.scenario import SETTINGS
-from tests.methods.by_hand import HandMade, balanced_cross_entropy
-from tests.methods.learners import ORDER, seed_for, small_learner
+from tests.learning.by_hand import HandMade, balanced_cross_entropy
+from tests.learning.learners import ORDER, seed_for, small_learner
 from tests.scenarios.small import scenario_of
 
 

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.learning.learner import Batch, Learner
+from skeleton_cgl.learning.method import METHODS, LearningFailed
 from skeleton_cgl.methods.gem import GEM
-from skeleton_cgl.methods.learner import Batch, Learner
 from skeleton_cgl.methods.memory import Memory
-from skeleton_cgl.methods.method import METHODS, LearningFailed
 from skeleton_cgl.methods.replay import Replay
 from skeleton_cgl.scenarios.scenario import SETTINGS, Experience, Samples
-from tests.methods.learners import ORDER, seed_for, small_learner
+from tests.learning.learners import ORDER, seed_for, small_learner
 from tests.scenarios.small import scenario_of
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.learning.method import METHODS, Method
 from skeleton_cgl.methods.ewc import EWC
-from skeleton_cgl.methods.method import METHODS, Method
 from skeleton_cgl.registry import Registry
 
 
@@ -35,7 +35,7 @@ def test_a_class_is_found_by_module_and_by_file(tmp_path: Path) -> None:
         "from __future__ import annotations\n"
         "from dataclasses import dataclass\n"
         "from skeleton_cgl.methods.bare import Bare\n"
-        "from skeleton_cgl.methods.method import Method\n"
+        "from skeleton_cgl.learning.method import Method\n"
         "@dataclass\n"
         "class Note:\n"
         "    text: str\n"
@@ -78,7 +78,7 @@ def test_names_that_lead_nowhere_are_refused(name: str, message: str) -> None:
         ("x = 1", "expected one class derived from Method, found none"),
         ("from skeleton_cgl.methods.bare import Bare", "expected one class derived from Method, found none"),
         (
-            "from skeleton_cgl.methods.method import Method\nclass A(Method): pass\nclass B(Method): pass",
+            "from skeleton_cgl.learning.method import Method\nclass A(Method): pass\nclass B(Method): pass",
             "expected one class derived from Method, found A, B",
         ),
     ],
@@ -94,7 +94,9 @@ def test_two_files_of_one_name_are_two_classes(tmp_path: Path) -> None:
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         file = tmp_path / folder / "mine.py"
-        file.write_text(f"from skeleton_cgl.methods.method import Method\nclass Mine(Method):\n    here = '{folder}'\n")
+        file.write_text(
+            f"from skeleton_cgl.learning.method import Method\nclass Mine(Method):\n    here = '{folder}'\n"
+        )
         found.append(METHODS.find(str(file)))
     assert [one.here for one in found] == ["one", "two"]
 

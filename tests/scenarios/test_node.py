@@ -6,8 +6,8 @@ import torch
 
 from skeleton_cgl import Study
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.graphs.planetoid import read_planetoid
 from skeleton_cgl.scenarios.node import NodeScenario
-from skeleton_cgl.scenarios.planetoid import read_planetoid
 from skeleton_cgl.scenarios.split import TEST, TRAINING, VALIDATION
 from tests.shared_data import FOLDER, needs
 

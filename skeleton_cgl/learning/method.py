@@ -8,7 +8,7 @@ from skeleton_cgl.registry import Registry
 from skeleton_cgl.scenarios.scenario import SETTINGS, Experience, Samples
 
 if TYPE_CHECKING:
-    from skeleton_cgl.methods.learner import Batch, Learner
+    from skeleton_cgl.learning.learner import Batch, Learner
 
 
 class LearningFailed(RuntimeError):
@@ -54,7 +54,7 @@ class Method:
 
 METHODS = Registry(
     kind="method",
-    base="skeleton_cgl.methods.method:Method",
+    base="skeleton_cgl.learning.method:Method",
     known={
         "bare": "skeleton_cgl.methods.bare:Bare",
         "joint": "skeleton_cgl.methods.joint:Joint",

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from skeleton_cgl.backbones.backbone import make_backbone
 from skeleton_cgl.backbones.head import ClassHead
-from skeleton_cgl.methods.learner import Learner
+from skeleton_cgl.learning.learner import Learner
 from skeleton_cgl.scenarios.scenario import Samples, Scenario
 
 

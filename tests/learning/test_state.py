@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.methods.state import from_bytes, to_bytes
+from skeleton_cgl.learning.state import from_bytes, to_bytes
 from skeleton_cgl.scenarios.scenario import SETTINGS
 from skeleton_cgl.scenarios.skeleton import SkeletonScenario
 from skeleton_cgl.skeletons import Augmentation
-from tests.methods.learners import METHODS, ORDER, seed_for, small_learner
+from tests.learning.learners import METHODS, ORDER, seed_for, small_learner
 from tests.scenarios.small import scenario_of
 
 RECIPES = {

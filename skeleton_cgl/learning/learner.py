@@ -20,11 +20,11 @@ from torch.nn import functional
 from skeleton_cgl.backbones.backbone import Backbone, embedding_width, make_backbone
 from skeleton_cgl.backbones.head import ClassHead
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.methods.method import METHODS, LearningFailed, Method
-from skeleton_cgl.methods.training import Training
+from skeleton_cgl.learning.method import METHODS, LearningFailed, Method
+from skeleton_cgl.learning.training import Training
 from skeleton_cgl.process import choose_device, ensure_bfloat16_works
+from skeleton_cgl.scenarios.lessons import Task, as_task
 from skeleton_cgl.scenarios.scenario import Experience, Queries, Samples, Scenario
-from skeleton_cgl.scenarios.tasks import Task, as_task
 from skeleton_cgl.seeds import seed_of
 
 _ANSWERED_AT_ONCE = 1024

@@ -1,7 +1,6 @@
-"""The command line: `skeleton-cgl VERB`. Each verb checks its input, calls the library, and prints what came out."""
+"""The commands about data: prepare and show."""
 
 import json
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -9,20 +8,11 @@ from typing import Annotated, Any, Literal
 import typer
 from tqdm import tqdm
 
-from skeleton_cgl.cli_studies import studies
 from skeleton_cgl.errors import InputError
 
-app = typer.Typer(
-    help="How much does a continual learner's final knowledge depend on the order in which it was taught?",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+data = typer.Typer()
 prepare = typer.Typer(no_args_is_help=True)
-app.add_typer(prepare, name="prepare", help="Turn skeleton recordings into one archive, ready to learn from.")
-app.add_typer(studies)
-
+data.add_typer(prepare, name="prepare", help="Turn skeleton recordings into one archive, ready to learn from.")
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="The archive to write.", show_default=False)]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Set bad recordings aside and list them, with reasons.")]
@@ -148,7 +138,7 @@ def prepare_synthetic(
     _write(SyntheticSource(seed=seed), out, skip_bad=False, frames=frames, stream=stream)
 
 
-@app.command()
+@data.command()
 def show(
     archive: Annotated[str, typer.Argument(help="An archive, or the name of a built-in data set (synthetic).")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -215,12 +205,3 @@ def _numbers(text: str, option: str) -> list[int]:
             raise InputError(f"{option}: expected numbers such as 1-10 or 1,5,7-9, found {text!r}")
         numbers += range(int(first), int(last if dash else first) + 1)
     return numbers
-
-
-def main() -> None:
-    """Run the command line; what is wrong with the input is one message and exit code 2, never a traceback."""
-    try:
-        app()
-    except InputError as error:
-        typer.echo(f"error: {error}", err=True)
-        sys.exit(2)

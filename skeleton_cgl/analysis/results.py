@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from skeleton_cgl.engine.orders import parse
 from skeleton_cgl.engine.store import Store
+from skeleton_cgl.scenarios.lessons import parse
 
 if TYPE_CHECKING:
     from skeleton_cgl.engine.schedule import Summary

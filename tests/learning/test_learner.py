@@ -9,14 +9,14 @@ import torch
 from torch import Tensor
 
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.methods.learner import Batch, Learner, LearningFailed
-from skeleton_cgl.methods.method import METHODS, Method
-from skeleton_cgl.methods.state import to_bytes
-from skeleton_cgl.methods.training import Training
+from skeleton_cgl.learning.learner import Batch, Learner, LearningFailed
+from skeleton_cgl.learning.method import METHODS, Method
+from skeleton_cgl.learning.state import to_bytes
+from skeleton_cgl.learning.training import Training
 from skeleton_cgl.scenarios.scenario import SETTINGS, Experience, join
 from skeleton_cgl.scenarios.skeleton import SkeletonScenario
 from skeleton_cgl.skeletons import Augmentation
-from tests.methods.learners import (
+from tests.learning.learners import (
     ORDER,
     answers_after_every_stage,
     assert_same_to_the_bit,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.skeletons.npy import UNREADABLE
+from skeleton_cgl.reading.npy import UNREADABLE
 
 
 class Members:

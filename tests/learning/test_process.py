@@ -11,7 +11,7 @@ import torch
 
 from skeleton_cgl import process
 from skeleton_cgl.errors import InputError
-from tests.methods.learners import small_learner
+from tests.learning.learners import small_learner
 from tests.scenarios.small import scenario_of
 
 DIES = "import os, signal; os.kill(os.getpid(), signal.SIGILL)"
@@ -99,7 +99,7 @@ TRAINING = """
 import sys, torch
 from skeleton_cgl.process import settle
 from skeleton_cgl.scenarios.skeleton import SkeletonScenario
-from tests.methods.learners import METHODS, small_learner
+from tests.learning.learners import METHODS, small_learner
 settle()
 assert torch.get_num_threads() == 1
 scenario = SkeletonScenario(sys.argv[1])

@@ -10,7 +10,7 @@ from typing import IO
 import numpy as np
 
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.skeletons.unpickle import load_plain
+from skeleton_cgl.reading.unpickle import load_plain
 
 # RuntimeError is how zipfile says that a member is encrypted or compressed in a way it does not know.
 UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError)

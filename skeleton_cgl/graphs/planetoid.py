@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.scenarios.split import TEST, TRAINING, VALIDATION
-from skeleton_cgl.skeletons.unpickle import SparseRows, load_pickle
+from skeleton_cgl.parts import TEST, TRAINING, UNUSED, VALIDATION
+from skeleton_cgl.reading.unpickle import SparseRows, load_pickle
 
-UNUSED = -1
 _VALIDATION_NODES = 500
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.skeletons.unpickle import load_pickle, load_plain
+from skeleton_cgl.reading.unpickle import load_pickle, load_plain
 
 PLAIN = {
     "names": ["a", "b"],

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from skeleton_cgl.methods.learner import Learner, make_learner
-from skeleton_cgl.methods.training import Training
+from skeleton_cgl.learning.learner import Learner, make_learner
+from skeleton_cgl.learning.training import Training
 from skeleton_cgl.scenarios.scenario import Scenario
 from skeleton_cgl.seeds import seed_of
 

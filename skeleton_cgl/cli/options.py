@@ -1,0 +1,28 @@
+"""Arguments and options that several commands share."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+StoreFile = Annotated[Path, typer.Argument(help="The store, as `run` made it.", show_default=False)]
+WhichStudy = Annotated[
+    str | None, typer.Option("--study", help="Name or number of a study.", show_default="the latest")
+]
+
+
+StudyFile = Annotated[Path, typer.Argument(help="A study file; see experiments/.", show_default=False)]
+NewStore = Annotated[
+    Path | None, typer.Option("--store", help="Where records are kept.", show_default="results/NAME.db")
+]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Change a field: training.epochs=20. May be given again.", show_default=False),
+]
+Workers = Annotated[int, typer.Option(help="Processes of one thread each.", min=1)]
+Cluster = Annotated[str | None, typer.Option(help="Address of a running Dask scheduler, instead.", show_default=False)]
+Published = Annotated[
+    Literal["ucla", "ntu"] | None,
+    typer.Option(help="Put the published values of this data set beside.", show_default=False),
+]
+Retry = Annotated[bool, typer.Option("--retry", help="Run again what failed before.")]

@@ -1,0 +1,99 @@
+"""The commands that learn, and tell what was learned: run, search, status."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from skeleton_cgl.cli.options import Changes, Cluster, NewStore, Retry, StoreFile, StudyFile, Workers
+
+running = typer.Typer()
+
+
+@running.command()
+def run(
+    study: StudyFile,
+    store: NewStore = None,
+    changes: Changes = None,
+    workers: Workers = 1,
+    cluster: Cluster = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and about how long it takes.")] = False,
+    no_tree: Annotated[bool, typer.Option("--no-tree", help="Run every order alone, sharing nothing.")] = False,
+    retry: Retry = False,
+) -> None:
+    """Run what the store lacks of a study; stop with Ctrl-C and go on with the same command.
+
+    Example: skeleton-cgl run experiments/quickstart.yaml --workers 2
+    Example: skeleton-cgl run experiments/ucla_task_order.yaml --set backbone=models/ctrgcn.py --set orders.tasks=30
+    """
+    from skeleton_cgl.engine.forecast import forecast
+    from skeleton_cgl.engine.run import run_study
+    from skeleton_cgl.engine.study import Study
+
+    asked = Study.from_file(study, changes or ())
+    store = store or Path("results") / f"{asked.name}.db"
+    if dry_run:
+        typer.echo(str(forecast(asked, store)))
+        return
+    results = run_study(asked, store, workers=workers, cluster=cluster, tree=not no_tree, retry=retry)
+    _conclude(results)
+
+
+@running.command()
+def search(
+    study: Annotated[Path, typer.Argument(help="A study file with a `grid`.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The study fragment to write.", show_default=False)],
+    store: NewStore = None,
+    changes: Changes = None,
+    workers: Workers = 1,
+    cluster: Cluster = None,
+    retry: Retry = False,
+) -> None:
+    """Try every combination of a grid of method parameters; write the winners by validation AA as a study fragment.
+
+    Example: skeleton-cgl search experiments/ucla_grid.yaml --out experiments/ucla_best.yaml --workers 2
+    """
+    from skeleton_cgl.engine.search import Search, run_search, write_fragment
+
+    asked = Search.from_file(study, changes or ())
+    store = store or Path("results") / f"{asked.name}.db"
+    results, choices = run_search(asked, store, workers=workers, cluster=cluster, retry=retry)
+    for choice in choices:
+        typer.echo(f"{choice.method}:")
+        for label, score in choice.scores.items():
+            mark = " <" if label == choice.winner.label else ""
+            typer.echo(f"  {score:.4f}  {label}{mark}")
+    if choices:
+        write_fragment(asked, choices, out)
+        typer.echo(f"{out}: the winners; `include: {out.name}` puts them into a study file beside it")
+    _conclude(results)
+
+
+def _conclude(results: Any) -> None:
+    """Say what a run came to; end with code 1 where something failed or is left."""
+    summary = results.summary
+    done = f"{summary.learned} stages learned; {results.finished_runs} of {results.planned_runs} runs"
+    typer.echo(f"{results.path}: {done}")
+    if summary.failures:
+        typer.echo(f"{len(summary.failures)} stages failed, {summary.skipped} below them were skipped:", err=True)
+        for stage, reason in summary.failures.items():
+            typer.echo(f"  {stage}: {reason}", err=True)
+        typer.echo("run the same command with --retry to try them again", err=True)
+    if summary.interrupted:
+        typer.echo("stopped; the same command goes on from here", err=True)
+    if summary.failures or summary.interrupted:
+        sys.exit(1)
+
+
+@running.command()
+def status(store: StoreFile, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """Tell which studies a store has, what is done and left, how long that takes, and what failed.
+
+    Example: skeleton-cgl status results/quickstart.db
+    """
+    from skeleton_cgl.engine.status import describe_status, status_of
+
+    found = status_of(store)
+    typer.echo(json.dumps(found, indent=2) if as_json else describe_status(found))

@@ -1,0 +1,1 @@
+"""Graph data sets: readers, and what backbones get of irregular graphs."""

@@ -1,0 +1,1 @@
+"""The learner: batches, optimizer, recipe, early stopping, state."""

@@ -1,0 +1,51 @@
+"""What answers were worth: named values per unit. Knows nothing of data or of learning, and loads fast."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+QUERIED = ("test", "validation")
+"""The parts whose samples are asked about."""
+
+
+@dataclass(frozen=True)
+class MetricName:
+    """A metric as a problem names it: the leading one of a scenario is what tables and disparities are made of."""
+
+    name: str
+    higher_is_better: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Measure:
+    """The values (U,) of one metric on one part, a number per unit, NaN where nothing was asked.
+
+    asked (U,): the number of queries behind each. counts (K, K): how often each class was answered for each true one,
+    where a query has one class; None elsewhere.
+    """
+
+    part: str
+    metric: str
+    values: np.ndarray
+    asked: np.ndarray
+    counts: np.ndarray | None = None
+
+    def same_as(self, other: "Measure") -> bool:
+        """Return whether both say the same, to the bit."""
+        alike = (self.part, self.metric) == (other.part, other.metric)
+        arrays = ((self.values, other.values), (self.asked, other.asked), (self.counts, other.counts))
+        return alike and all(_same(one, another) for one, another in arrays)
+
+
+def accuracy_measure(part: str, counts: np.ndarray) -> Measure:
+    """Return the accuracy of every class: the share of its queries answered rightly, from counts (K, K)."""
+    asked = counts.sum(axis=1)
+    right = np.diagonal(counts)
+    values = np.divide(right, asked, out=np.full(len(counts), np.nan), where=asked > 0)
+    return Measure(part, "accuracy", values, asked.astype(np.int64), counts.astype(np.int64))
+
+
+def _same(one: np.ndarray | None, other: np.ndarray | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
