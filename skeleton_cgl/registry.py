@@ -5,8 +5,8 @@ built-in component is a module of its kind's package, found by the module's name
 entry point in the group of the kind. Nothing is imported until it is asked for.
 """
 
+import hashlib
 import importlib
-import importlib.util
 import inspect
 import pkgutil
 import sys
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from skeleton_cgl.config import did_you_mean
@@ -25,8 +26,8 @@ from skeleton_cgl.errors import InputError
 class Registry:
     """Classes of one kind, derived from the class at `base` (`module:Class`).
 
-    package: its modules, but for those its `SHARED` names, are the built-in components, one class each; `-` in a name is
-    `_` in that of the module. Entry points of the group `skeleton_cgl.KINDs` add more.
+    package: its modules, but for those its `SHARED` names, are the built-in components, one class each; `-` in a name
+    is `_` in that of the module. Entry points of the group `skeleton_cgl.KINDs` add more.
     """
 
     kind: str
@@ -70,14 +71,8 @@ class Registry:
     def _from_file(self, path: Path) -> type[Any]:
         if not path.is_file():
             raise InputError(f"{self.kind} {path}: no such file")
-        module_name = f"skeleton_cgl_file_{path.stem}"
-        # Among the known modules, so that dataclasses in it, and workers sent its classes, find it.
-        spec = importlib.util.spec_from_file_location(module_name, path)
-        if spec is None or spec.loader is None:
-            raise InputError(f"{self.kind} {path}: not a Python file")
-        module = sys.modules[module_name] = importlib.util.module_from_spec(spec)
         try:
-            spec.loader.exec_module(module)
+            module = _module_of(path.resolve(), path.read_bytes())
         except Exception as error:
             raise InputError(f"{self.kind} {path}: cannot be imported: {type(error).__name__}: {error}") from error
         return self._only_class(module, str(path))
@@ -121,14 +116,24 @@ class Registry:
         return {name: _summary(self.find(name)) for name in self.names()}
 
 
-BACKBONES = Registry("backbone", "skeleton_cgl.backbones.backbone:Backbone", "skeleton_cgl.backbones")
+_BACKBONE = "skeleton_cgl.backbones.backbone:Backbone"
+CLIP_BACKBONES = Registry("backbone", _BACKBONE, "skeleton_cgl.backbones.clips")
+GRAPH_BACKBONES = Registry("backbone", _BACKBONE, "skeleton_cgl.backbones.graphs")
 METHODS = Registry("method", "skeleton_cgl.learning.method:Method", "skeleton_cgl.methods")
 SCENARIOS = Registry("scenario", "skeleton_cgl.scenarios.settings:ScenarioSettings", "skeleton_cgl.scenarios")
 DATASETS = Registry("dataset", "skeleton_cgl.skeletons.recording:Source", "skeleton_cgl.skeletons.sources")
 FIGURES = Registry("figure", "skeleton_cgl.analysis.figure:StudyFigure", "skeleton_cgl.analysis.figures")
 METRICS = Registry("metric", "skeleton_cgl.analysis.metric:Metric", "skeleton_cgl.analysis.metrics")
-KINDS = {registry.kind: registry for registry in (BACKBONES, METHODS, SCENARIOS, DATASETS, FIGURES, METRICS)}
-"""Everything that can be added."""
+LISTED = {
+    "methods": METHODS,
+    "backbones": CLIP_BACKBONES,
+    "graph-backbones": GRAPH_BACKBONES,
+    "datasets": DATASETS,
+    "scenarios": SCENARIOS,
+    "figures": FIGURES,
+    "metrics": METRICS,
+}
+"""Everything that can be added, as `skeleton-cgl ls` calls it."""
 
 
 def arguments_of(found: type[Any]) -> dict[str, inspect.Parameter]:
@@ -139,6 +144,17 @@ def arguments_of(found: type[Any]) -> dict[str, inspect.Parameter]:
         for argument in signature.parameters.values()
         if argument.kind in (argument.POSITIONAL_OR_KEYWORD, argument.KEYWORD_ONLY)
     }
+
+
+@cache
+def _module_of(path: Path, content: bytes) -> ModuleType:
+    """Return the module of a file, the same one for as long as its content is the same."""
+    # Among the known modules, so that dataclasses in it find it; by content, since two files may have one name.
+    name = f"skeleton_cgl_file_{path.stem}_{hashlib.sha256(str(path).encode() + content).hexdigest()[:8]}"
+    module = sys.modules[name] = ModuleType(name)
+    module.__file__ = str(path)
+    exec(compile(content, str(path), "exec"), vars(module))
+    return module
 
 
 @cache

@@ -1,0 +1,1 @@
+"""Backbones: models of clips and of graphs, what they share, and the head."""

@@ -1,15 +1,17 @@
-"""What a backbone is: a module that maps a batch of inputs to one embedding per query."""
+"""What a backbone is: a module that maps a batch of inputs to embeddings."""
 
-import inspect
-import traceback
-from collections.abc import Callable
-from typing import Any
+import json
+from collections.abc import Hashable, Mapping
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
+from skeleton_cgl.blame import blamed
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.registry import Registry
+from skeleton_cgl.registry import CLIP_BACKBONES, GRAPH_BACKBONES, Registry
+from skeleton_cgl.scenarios.inputs import Inputs
+from skeleton_cgl.scenarios.scenario import Facts
 from skeleton_cgl.seeds import seed_of
 
 
@@ -18,91 +20,65 @@ class Backbone(nn.Module):
 
     The constructor may ask by name for what the scenario offers (skeletons: `layout`, `frames`, `channels`); its other
     arguments are parameters a study may set. Optional: `arrange(clips)`, called once with all clips of the data set,
-    returns what `forward` then gets rows of; `edge_attention(inputs)`, which TWP needs.
+    returns what `forward` then gets rows of; `edge_attention(inputs)`, which TWP needs. A backbone for graphs says so in
+    `takes`; it gets `Places` in a graph, and gives an embedding for each.
+
+    younger, gone: parameters that came or went while records were kept, each with the value that means "as before", so
+    that keys stay what they were.
     """
 
-    recipe: str = ""
-    """Class and parameters in words; set by `make_backbone`."""
+    takes: ClassVar[Literal["clips", "graph"]] = "clips"
+    younger: ClassVar[Mapping[str, Any]] = {}
+    gone: ClassVar[Mapping[str, Any]] = {}
 
-    def arrange(self, clips: Tensor) -> Any:
+    identity: Hashable = None
+    """Class and parameters, set by `make_backbone`; backbones of one identity arrange alike."""
+
+    def arrange(self, clips: Any) -> Any:
         """Return the clips (N, C, T, V) of a data set in the form `forward` wants: tensors with N rows."""
         return clips
 
 
-class EachActor(Backbone):
-    """Embeds every actor of (N, A, C, T, V) clips by the same backbone; the embedding is their mean."""
-
-    def __init__(self, one: Backbone, actors: int) -> None:
-        super().__init__()
-        self.one = one
-        self.actors = actors
-
-    def arrange(self, clips: Tensor) -> Any:
-        arranged = self.one.arrange(clips.flatten(0, 1))
-        if isinstance(arranged, tuple):
-            return tuple(part.unflatten(0, (-1, self.actors)) for part in arranged)
-        return arranged.unflatten(0, (-1, self.actors))
-
-    def forward(self, inputs: Any) -> Tensor:
-        return self.one(self._flat(inputs)).unflatten(0, (-1, self.actors)).mean(dim=1)
-
-    @property
-    def edge_attention(self) -> Callable[[Any], list[Tensor]]:
-        """The method of the one backbone, on all actors; missing where it is missing there."""
-        attention = self.one.edge_attention
-        return lambda inputs: attention(self._flat(inputs))
-
-    def _flat(self, inputs: Any) -> Any:
-        if isinstance(inputs, tuple):
-            return tuple(part.flatten(0, 1) for part in inputs)
-        return inputs.flatten(0, 1)
+def backbones_for(takes: str) -> Registry:
+    """Return the registry of the backbones that take clips, or graphs."""
+    return {"clips": CLIP_BACKBONES, "graph": GRAPH_BACKBONES}[takes]
 
 
-BACKBONES = Registry(
-    kind="backbone",
-    base="skeleton_cgl.backbones.backbone:Backbone",
-    known={
-        "gcn": "skeleton_cgl.backbones.gcn:GCN",
-        "stgcn": "skeleton_cgl.backbones.stgcn:STGCN",
-    },
-)
-
-
-def make_backbone(name: str, parameters: dict[str, Any], offered: dict[str, Any], seed: int) -> Backbone:
+def make_backbone(name: str, parameters: Mapping[str, Any], facts: Facts, seed: int) -> Backbone:
     """Return the backbone called `name`, its first weights drawn from `seed`; refuse unknown names and parameters."""
+    registry = backbones_for(facts.takes)
+    found: type[Backbone] = registry.find(name)
+    if found.takes != facts.takes:
+        raise InputError(f"backbone {name!r} takes {_plural(found.takes)}; the scenario has {_plural(facts.takes)}")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed_of("backbone", seed))
-        backbone = BACKBONES.make(name, parameters, offered)
-    if offered.get("actors", 1) > 1:
-        backbone = EachActor(backbone, offered["actors"])
-    backbone.recipe = f"{name} {sorted(parameters.items())}"
+        backbone: Backbone = registry.make(name, parameters, facts.offered)
+    backbone.identity = (found, json.dumps(dict(parameters), sort_keys=True, default=repr))
     return backbone
 
 
-def embedding_width(backbone: Backbone, inputs: Any, rows: int) -> int:
-    """Return the width of the backbone's embeddings; refuse a backbone that does not give one per row of `inputs`."""
-    if isinstance(backbone, EachActor):
-        return embedding_width(backbone.one, backbone._flat(inputs), rows * backbone.actors)
-    name = type(backbone).__name__
+def embedding_width(backbone: Backbone, inputs: Inputs) -> int:
+    """Return the width of the backbone's embeddings; refuse a backbone that does not give one per place of `inputs`."""
+    name, content, expected = type(backbone).__name__, inputs.content, len(inputs) * inputs.places
     if type(backbone).forward is nn.Module.forward:
         raise InputError(f"backbone {name}: method `forward` is missing; expected forward(clips) -> (N, width)")
     training = backbone.training
     backbone.eval()
     try:
         with torch.no_grad():
-            embeddings = backbone(inputs)
+            embeddings = backbone(content)
     except Exception as error:
         raise InputError(
-            f"backbone {name}: fails on {_describe(inputs)}{_line_of(error, backbone)}: "
-            f"{type(error).__name__}: {error}; expected embeddings ({rows}, width)"
+            f"backbone {name}: fails on {_describe(content)}: {blamed(error, backbone)}; "
+            f"expected embeddings ({expected}, width)"
         ) from error
     finally:
         backbone.train(training)
     if not isinstance(embeddings, Tensor):
-        raise InputError(f"backbone {name}: expected a tensor ({rows}, width), found {type(embeddings).__name__}")
-    if embeddings.ndim != 2 or len(embeddings) != rows or not embeddings.is_floating_point():
+        raise InputError(f"backbone {name}: expected a tensor ({expected}, width), found {type(embeddings).__name__}")
+    if embeddings.ndim != 2 or len(embeddings) != expected or not embeddings.is_floating_point():
         raise InputError(
-            f"backbone {name}: expected embeddings ({rows}, width) for inputs of {_describe(inputs)}, "
+            f"backbone {name}: expected embeddings ({expected}, width) for inputs of {_describe(content)}, "
             f"found {embeddings.dtype} {tuple(embeddings.shape)}"
         )
     if not any(parameter.requires_grad for parameter in backbone.parameters()):
@@ -110,13 +86,10 @@ def embedding_width(backbone: Backbone, inputs: Any, rows: int) -> int:
     return embeddings.shape[1]
 
 
-def _line_of(error: Exception, backbone: Backbone) -> str:
-    """Return " at FILE, line N": the last line of the backbone's own file on the way to the error."""
-    file = inspect.unwrap(type(backbone).forward).__code__.co_filename
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
-    return f" at {file}, line {lines[-1]}" if lines else ""
+def _plural(takes: str) -> str:
+    return {"clips": "clips", "graph": "graphs"}[takes]
 
 
-def _describe(inputs: Any) -> str:
-    parts = inputs if isinstance(inputs, tuple) else (inputs,)
+def _describe(content: Any) -> str:
+    parts = content if isinstance(content, tuple) else (content,)
     return ", ".join(str(tuple(part.shape)) if isinstance(part, Tensor) else type(part).__name__ for part in parts)

@@ -1,6 +1,6 @@
 """The learner: backbone, head, method and optimizer, all that changes by learning.
 
-A learner sees experiences and queries and never a scenario. Its randomness comes from the seed each task is learned
+A learner sees experiences and queries and never a scenario. Its randomness comes from the seed each lesson is learned
 with; nothing else in it is drawn, so that state, experience and seed decide what is learned to the last bit.
 """
 
@@ -8,197 +8,210 @@ import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
 from math import isfinite
 from statistics import fmean
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
-from skeleton_cgl.backbones.backbone import Backbone, embedding_width, make_backbone
-from skeleton_cgl.backbones.head import ClassHead
+from skeleton_cgl.backbones.backbone import Backbone
+from skeleton_cgl.backbones.head import Head
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.learning.method import METHODS, LearningFailed, Method
-from skeleton_cgl.learning.training import Training
+from skeleton_cgl.learning.feed import Feed
+from skeleton_cgl.learning.method import LearningFailed, Method
+from skeleton_cgl.learning.training import Recipe, Training
 from skeleton_cgl.process import choose_device, ensure_bfloat16_works
-from skeleton_cgl.scenarios.lessons import Task, as_task
-from skeleton_cgl.scenarios.scenario import Experience, Queries, Samples, Scenario
+from skeleton_cgl.scenarios.inputs import Inputs
+from skeleton_cgl.scenarios.problem import Problem, scopes
+from skeleton_cgl.scenarios.scenario import Experience, Queries, Samples
 from skeleton_cgl.seeds import seed_of
 
 _ANSWERED_AT_ONCE = 1024
+
+Progress = Callable[[int, float], None]
+"""Told every epoch and its mean loss."""
+
+_JOINS: dict[str, Callable[[Tensor], Tensor]] = {
+    "mean": lambda places: places.mean(dim=1),
+    "product": lambda places: places.prod(dim=1),
+}
 
 
 @dataclass(frozen=True)
 class Batch:
     """Samples on their way through the learner.
 
-    labels (N,) are classes, columns (N,) their outputs; weights (N,) make classes count equally and sum to 1; allowed
-    (N, outputs) are the outputs a sample's answer may be among, None where all may.
+    targets: what their outputs should be, in columns of the head; weights (N,) sum to 1; among (N, outputs) bool: the
+    outputs a sample's answer may be among.
     """
 
-    inputs: Any
-    labels: Tensor
-    columns: Tensor
+    inputs: Inputs
+    targets: Tensor
     weights: Tensor
-    allowed: Tensor | None
+    among: Tensor
 
     def __len__(self) -> int:
-        return len(self.labels)
+        return len(self.weights)
+
+
+@dataclass(frozen=True)
+class Taught:
+    """What a learner was told of a lesson: names of what it taught, and the outputs it owns."""
+
+    keys: tuple[str, ...]
+    outputs: tuple[int, ...]
 
 
 class Model(nn.Module):
-    """Backbone and head in one: inputs to outputs."""
+    """Backbone and head in one: inputs to outputs. The embeddings of several places of a query are joined into one."""
 
-    def __init__(self, backbone: Backbone, head: ClassHead) -> None:
+    def __init__(self, backbone: Backbone, head: Head, join: str = "mean") -> None:
         super().__init__()
         self.backbone = backbone
         self.head = head
+        self._join = _JOINS[join]
 
-    def forward(self, inputs: Any) -> Tensor:
-        return self.head(self.backbone(inputs))
+    def forward(self, inputs: Inputs) -> Tensor:
+        embeddings: Tensor = self.backbone(inputs.content)
+        if inputs.places > 1:
+            embeddings = self._join(embeddings.unflatten(0, (-1, inputs.places)))
+        outputs: Tensor = self.head(embeddings)
+        return outputs
 
 
 class Learner:
-    """Learns tasks one after the other and answers queries.
+    """Learns lessons one after the other and answers queries."""
 
-    Refused when it is made: a backbone that gives no embedding per sample, a method that does not support the setting.
-    """
-
-    def __init__(
-        self,
-        backbone: Backbone,
-        head: ClassHead,
-        method: Method,
-        training: Training,
-        setting: str,
-        seed: int,
-    ) -> None:
-        if setting not in method.settings:
-            raise InputError(
-                f"method {type(method).__name__} is defined for {', '.join(method.settings)}, not for {setting}"
-            )
-        self.device = _ready_device(training)
-        self.model = Model(backbone, head).to(self.device)
-        self.backbone = backbone
-        self.head = head
+    def __init__(self, model: Model, method: Method, training: Training, problem: Problem, seed: int) -> None:
+        self.device = ready_device(training)
+        self.model = model.to(self.device)
+        self.backbone, self.head = model.backbone, model.head
         self.method = method
         self.training = training
-        self.setting = setting
-        self._seed = seed
-        self.tasks: list[Task] = []
+        self.problem = problem
+        self.taught: list[Taught] = []
         self.optimizer = self._new_optimizer()
-        method.check(self)
+        self._seed = seed
+        self._feed = Feed(self.backbone, self.device)
 
-    def learn(self, experience: Experience, seed: int, progress: Callable[[int, float], None] | None = None) -> None:
-        """Learn one task; `progress` is told every epoch and its mean loss. Fails when the loss is not finite."""
+    def learn(self, experience: Experience, seed: int, progress: Progress | None = None) -> None:
+        """Learn one lesson; `progress` is told every epoch and its mean loss. Fails when the loss is not finite."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self._meet(experience)
-            self.method.begin_task(self, experience)
-            self._train(self.method.training_samples(self, experience), experience.validation, progress)
-            self.method.end_task(self, experience)
+            self.method.begin_lesson(self, experience)
+            self._train(self.method.lesson_samples(self, experience), experience, progress)
+            self.method.end_lesson(self, experience)
         self.backbone.eval()
 
     def _meet(self, experience: Experience) -> None:
-        labels = experience.training.labels.unique().tolist()
-        self.tasks.append(as_task({*experience.task, *labels}))
-        if self.training.reset_optimizer:
-            self.head.meet(self.tasks[-1])
-            self.optimizer = self._new_optimizer()
-            return
+        self.taught.append(Taught(experience.keys, experience.outputs))
         before = self.head.rows
-        if self.head.meet(self.tasks[-1]):
+        new = self.head.meet(experience.outputs)
+        if self.training.reset_optimizer:
+            self.optimizer = self._new_optimizer()
+        elif new:
             self._replace_in_optimizer(before, self.head.rows)
 
-    def _train(self, samples: Samples, validation: Samples, progress: Callable[[int, float], None] | None) -> None:
-        best = BestEpoch(self, validation) if self.training.patience else None
-        whole = self.batch(samples, training=True) if self._same_batch_every_epoch(samples) else None
-        for epoch in range(self.training.epochs):
+    def _train(self, samples: Samples, experience: Experience, progress: Progress | None) -> None:
+        patience = self.training.patience
+        best = BestEpoch(self, experience.validation) if patience else None
+        if experience.pace is not None and len(samples) != len(experience.training):
+            raise InputError(
+                f"method {type(self.method).__name__}: `lesson_samples` changes what a stream hands out; add what is "
+                "remembered in `step_samples`"
+            )
+        pace = experience.pace or Recipe(self.training)
+        rows, drawn, stepped, batch = None, samples, None, None
+        for epoch, batches in enumerate(pace.epochs(samples)):
             self.backbone.train()
             losses = []
-            for batch in [whole] if whole is not None else self._batches(samples):
+            for turn in batches:
+                # The same rows again make the same batch, unless the method has others for the step.
+                if turn is not rows:
+                    rows, drawn = turn, samples.select(turn)
+                chosen = self.method.step_samples(self, drawn)
+                if batch is None or chosen is not stepped:
+                    stepped, batch = chosen, self.batch(chosen, training=True)
                 losses.append(self._step(batch))
             if progress:
                 progress(epoch, fmean(losses))
-            if best and best.is_over(self.training.patience):
+            if best and patience and best.is_over(patience):
                 break
         if best:
             best.restore()
-
-    def _same_batch_every_epoch(self, samples: Samples) -> bool:
-        return not samples.pool.augmented and (self.training.batch_size or len(samples)) >= len(samples)
-
-    def _batches(self, samples: Samples) -> Iterator[Batch]:
-        """Yield batches in random order; a rest of one sample joins the batch before it (BatchNorm needs two)."""
-        size = min(self.training.batch_size or len(samples), len(samples))
-        shuffled = torch.randperm(len(samples))
-        borders = [*range(0, len(samples), size), len(samples)]
-        if len(borders) > 2 and borders[-1] - borders[-2] == 1:
-            del borders[-2]
-        for start, end in pairwise(borders):
-            yield self.batch(samples.select(shuffled[start:end]), training=True)
 
     def _step(self, batch: Batch) -> float:
         self.optimizer.zero_grad()
         loss = self.method.loss(self, batch)
         value = loss.item()
         if not torch.isfinite(loss):
-            raise LearningFailed(f"the loss of task {self.tasks[-1]} is {value}")
-        loss.backward()
+            raise LearningFailed(f"the loss of {self.lesson_in_words()} is {value}")
+        loss.backward()  # type: ignore[no-untyped-call]
         self.method.gradients_ready(self)
         self.optimizer.step()
+        self.method.step_done(self, batch)
         return value
 
+    def lesson_in_words(self) -> str:
+        """Return the lesson being learned as messages call it."""
+        return f"lesson {len(self.taught)} ({', '.join(self.taught[-1].keys)})"
+
     def batch(self, samples: Samples, training: bool = False) -> Batch:
-        """Return samples as a batch of this learner."""
-        labels = samples.labels
-        _, kinds, counts = labels.unique(return_inverse=True, return_counts=True)
+        """Return samples as a batch of this learner; `training`: as training sees them."""
+        feed = self._feed.training_inputs if training else self._feed.inputs
+        targets = self.problem.targets(samples.labels, self.head)
         return Batch(
-            inputs=_to(samples.pool.inputs(samples.ids, self.backbone, training), self.device),
-            labels=labels,
-            columns=self.head.columns(labels).to(self.device),
-            weights=(1 / (counts[kinds] * len(counts)).float()).to(self.device),
-            allowed=self._allowed(labels).to(self.device) if self.setting == "task-il" else None,
+            inputs=feed(samples.pool, samples.ids),
+            targets=targets.to(self.device),
+            weights=self.problem.weights(targets).to(self.device),
+            among=self.scopes()[samples.step].to(self.device),
         )
 
-    def _allowed(self, labels: Tensor) -> Tensor:
-        """Return (N, outputs) bool: the outputs of the task each label was learned in."""
-        table = torch.zeros(max(self.head.classes) + 1, len(self.head.classes), dtype=torch.bool)
-        for task in self.tasks:
-            columns = self.head.columns(torch.tensor(task))
-            for label in task:
-                table[label, columns] = True
-        return table[labels]
+    def scopes(self) -> Tensor:
+        """Return (lessons + 1, outputs) bool: the columns of every lesson taught; in the last row, all."""
+        return scopes([self.columns_of(taught) for taught in self.taught], len(self.head.outputs))
 
-    def outputs(self, inputs: Any) -> Tensor:
+    def columns_of(self, taught: Taught) -> list[int]:
+        """Return the columns of the outputs of a lesson."""
+        columns: list[int] = self.head.columns(torch.tensor(taught.outputs)).tolist()
+        return columns
+
+    def outputs(self, inputs: Inputs) -> Tensor:
         """Return (N, outputs) float32 for a batch's inputs, computed in the precision of the training recipe."""
         lower = self.training.precision == "bfloat16"
         with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=lower):
-            outputs = self.model(inputs)
+            outputs: Tensor = self.model(inputs)
         return outputs.float() if lower else outputs
 
+    def edge_attention(self, inputs: Inputs) -> list[Tensor]:
+        """Return, per layer, the attention of every edge; for methods that need "edge attention"."""
+        attention: Callable[[Any], list[Tensor]] = self.backbone.edge_attention  # type: ignore[assignment]
+        return attention(inputs.content)
+
     def task_loss(self, batch: Batch) -> Tensor:
-        """Return the cross-entropy of a batch over all classes met (task-il: over each sample's task)."""
-        return self.cross_entropy(self.outputs(batch.inputs), batch)
+        """Return the problem's loss of a batch, each sample answered among what it reveals."""
+        return self.loss_of(self.outputs(batch.inputs), batch)
 
-    def cross_entropy(self, outputs: Tensor, batch: Batch) -> Tensor:
-        """Return −Σᵢ wᵢ log softmax(outputsᵢ)[columnᵢ] with the batch's weights: classes count equally."""
-        if batch.allowed is not None:
-            outputs = outputs.masked_fill(~batch.allowed, -torch.inf)
-        return (functional.cross_entropy(outputs, batch.columns, reduction="none") * batch.weights).sum()
+    def loss_of(self, outputs: Tensor, batch: Batch, among: Tensor | None = None) -> Tensor:
+        """Return Σᵢ wᵢ·lossᵢ of a batch's outputs with its weights, answered `among` these columns only, if given."""
+        allowed = batch.among if among is None else batch.among & among
+        return (self.problem.losses(outputs, batch.targets, allowed) * batch.weights).sum()
 
-    def answer(self, queries: Queries, classes: int) -> Tensor:
-        """Return (queries, classes) the outputs for every query, −∞ for classes never met."""
+    def answer(self, queries: Queries) -> Tensor:
+        """Return (queries, outputs known) the outputs for every query, −∞ for what was never met."""
         self.backbone.eval()
-        answers = torch.full((len(queries), classes), -torch.inf)
+        answers = torch.full((len(queries), len(self.head.known)), -torch.inf)
         with torch.no_grad():
-            for start in range(0, len(queries), _ANSWERED_AT_ONCE):
-                ids = queries.ids[start : start + _ANSWERED_AT_ONCE]
-                outputs = self.outputs(_to(queries.pool.inputs(ids, self.backbone), self.device))
-                answers[start : start + len(ids), self.head.classes] = outputs.cpu()
+            for rows in torch.arange(len(queries)).split(self._answered_at_once(queries)):
+                outputs = self.outputs(self._feed.inputs(queries.pool, queries.ids[rows]))
+                answers[rows[0] : rows[-1] + 1, self.head.outputs] = outputs.cpu()
         return answers
+
+    def _answered_at_once(self, queries: Queries) -> int:
+        independent = self._feed.inputs(queries.pool, queries.ids[:1]).independent
+        return _ANSWERED_AT_ONCE if independent else max(len(queries), 1)
 
     def parameters(self) -> list[nn.Parameter]:
         """Return the trainable parameters, those of the head last: earlier vectors are beginnings of later ones."""
@@ -208,10 +221,10 @@ class Learner:
         """Return all trainable parameters as one vector, differentiably."""
         return torch.cat([parameter.flatten() for parameter in self.parameters()])
 
-    def gradient_of(self, value: Tensor) -> Tensor:
+    def gradient_of(self, value: Tensor, retain_graph: bool = False) -> Tensor:
         """Return the gradient of `value` by all trainable parameters as one vector."""
         parameters = self.parameters()
-        gradients = torch.autograd.grad(value, parameters, allow_unused=True)
+        gradients = torch.autograd.grad(value, parameters, retain_graph=retain_graph, allow_unused=True)
         pairs = zip(parameters, gradients, strict=True)
         return torch.cat([(torch.zeros_like(p) if g is None else g).flatten() for p, g in pairs])
 
@@ -247,9 +260,9 @@ class Learner:
             for buffer, value in zip(self.backbone.buffers(), kept, strict=True):
                 buffer.copy_(value)
 
-    def seed_of_task(self, purpose: str, task: Task) -> int:
-        """Return a seed that depends on the learner's seed and on the classes of a task, not on what came before."""
-        return seed_of(purpose, self._seed, *sorted(self.head.name(label) for label in task))
+    def seed_of_lesson(self, purpose: str, experience: Experience) -> int:
+        """Return a seed that depends on the learner's seed and on what a lesson teaches, not on what came before."""
+        return seed_of(purpose, self._seed, *sorted(experience.keys))
 
     @contextmanager
     def answering(self) -> Iterator[None]:
@@ -262,10 +275,10 @@ class Learner:
             self.backbone.train(training)
 
     def _new_optimizer(self) -> torch.optim.Optimizer:
-        settings = {"lr": self.training.learning_rate, "weight_decay": self.training.weight_decay}
+        rate, decay = self.training.learning_rate, self.training.weight_decay
         if self.training.optimizer == "sgd":
-            return torch.optim.SGD(self.parameters(), **settings)
-        return torch.optim.Adam(self.parameters(), fused=True, **settings)
+            return torch.optim.SGD(self.parameters(), lr=rate, weight_decay=decay)
+        return torch.optim.Adam(self.parameters(), lr=rate, weight_decay=decay, fused=True)
 
     def _replace_in_optimizer(self, before: nn.Parameter, after: nn.Parameter) -> None:
         """Let the optimizer go on with a head that has grown: its memory of the new rows is zero."""
@@ -283,9 +296,9 @@ class Learner:
         return copy.deepcopy(
             {
                 "backbone": dict(self.backbone.state_dict()),
-                "classes": self.head.classes,
+                "outputs": self.head.outputs,
                 "rows": self.head.rows.detach(),
-                "tasks": [list(task) for task in self.tasks],
+                "taught": [[list(taught.keys), list(taught.outputs)] for taught in self.taught],
                 "optimizer": self.optimizer.state_dict()["state"],
                 "method": self.method.state(),
             }
@@ -294,8 +307,8 @@ class Learner:
     def restore(self, state: dict[str, Any]) -> None:
         """Become the learner whose `state` this is; learning on is bit-identical to never having stopped."""
         self.backbone.load_state_dict(state["backbone"])
-        self.head.restore(state["classes"], state["rows"])
-        self.tasks = [as_task(task) for task in state["tasks"]]
+        self.head.restore(state["outputs"], state["rows"])
+        self.taught = [Taught(tuple(keys), tuple(outputs)) for keys, outputs in state["taught"]]
         self.optimizer = self._new_optimizer()
         groups = self.optimizer.state_dict()["param_groups"]
         # An optimizer changes what it is given in place; the other parts are copied or never changed.
@@ -303,18 +316,12 @@ class Learner:
         self.method.restore(state["method"])
 
 
-def _ready_device(training: Training) -> torch.device:
+def ready_device(training: Training) -> torch.device:
+    """Return the device of a recipe, ready for its precision."""
     device = choose_device(training.device)
     if training.precision == "bfloat16" and device.type == "cpu":
         ensure_bfloat16_works()
     return device
-
-
-def _to(inputs: Any, device: torch.device) -> Any:
-    """Return inputs on a device; what has no `to` stays."""
-    if isinstance(inputs, tuple):
-        return tuple(_to(part, device) for part in inputs)
-    return inputs.to(device) if hasattr(inputs, "to") else inputs
 
 
 class BestEpoch:
@@ -332,7 +339,7 @@ class BestEpoch:
         with self._learner.answering(), torch.no_grad():
             loss = float(self._learner.task_loss(self._batch))
         if not isfinite(loss):
-            raise LearningFailed(f"the validation loss of task {self._learner.tasks[-1]} is {loss}")
+            raise LearningFailed(f"the validation loss of {self._learner.lesson_in_words()} is {loss}")
         if loss < self._lowest:
             self._lowest, self._since = loss, 0
             self._weights = copy.deepcopy(self._learner.model.state_dict())
@@ -342,31 +349,3 @@ class BestEpoch:
 
     def restore(self) -> None:
         self._learner.model.load_state_dict(self._weights)
-
-
-def make_learner(
-    scenario: Scenario,
-    backbone: str = "gcn",
-    method: str = "bare",
-    training: Training | None = None,
-    seed: int = 0,
-    backbone_parameters: dict[str, Any] | None = None,
-    method_parameters: dict[str, Any] | None = None,
-) -> Learner:
-    """Return a learner for a scenario, its first weights drawn from `seed`; refuse what does not fit together."""
-    training = training or Training()
-    # Before the backbone is tried: an instruction set can be chosen until the first computation.
-    _ready_device(training)
-    module = make_backbone(backbone, backbone_parameters or {}, scenario.backbone_arguments(), seed)
-    queries = scenario.queries()
-    few = queries.ids[:2]
-    width = embedding_width(module, queries.pool.inputs(few, module), len(few))
-    head = ClassHead(width, seed, scenario.units)
-    return Learner(
-        module,
-        head,
-        METHODS.make(method, method_parameters or {}),
-        training,
-        scenario.setting,
-        seed,
-    )

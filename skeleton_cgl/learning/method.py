@@ -1,38 +1,46 @@
-"""What a continual-learning method is: the few moments of learning a task in which it may have its say."""
+"""What a continual-learning method is: the few moments of learning a lesson in which it may have its say."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from torch import Tensor
 
-from skeleton_cgl.registry import Registry
-from skeleton_cgl.scenarios.scenario import SETTINGS, Experience, Samples
+from skeleton_cgl.errors import InputError
+from skeleton_cgl.registry import METHODS
+from skeleton_cgl.scenarios.scenario import Experience, Need, Samples
 
 if TYPE_CHECKING:
     from skeleton_cgl.learning.learner import Batch, Learner
 
 
 class LearningFailed(RuntimeError):
-    """A task could not be learned: the loss or what follows from it is not finite."""
+    """A lesson could not be learned: the loss or what follows from it is not finite."""
 
 
 class Method:
-    """Derive from this and override the moments the method cares about; without any it learns the task and no more.
+    """Derive from this and override the moments the method cares about; without any it learns the lesson and no more.
 
-    settings: the incremental settings the method is defined for. What a method has to remember from task to task it
-    gives in `state` and takes back in `restore`, as tensors, numbers, text, lists and dicts.
+    needs: what the method cannot do without; a scenario or backbone that does not offer it is refused in one sentence.
+    What a method has to remember from lesson to lesson it gives in `state` and takes back in `restore`, as tensors,
+    numbers, text, lists and dicts; what it forgets to give is found out before a study runs.
+
+    younger, gone: parameters that came or went while records were kept, each with the value that means "as before".
     """
 
-    settings: tuple[str, ...] = SETTINGS
+    needs: ClassVar[frozenset[Need]] = frozenset()
+    younger: ClassVar[Mapping[str, Any]] = {}
+    gone: ClassVar[Mapping[str, Any]] = {}
 
-    def check(self, learner: "Learner") -> None:
-        """Refuse a learner the method cannot work with, before anything is learned."""
+    def begin_lesson(self, learner: "Learner", experience: Experience) -> None:
+        """Called before a lesson is learned."""
 
-    def begin_task(self, learner: "Learner", experience: Experience) -> None:
-        """Called before a task is learned."""
-
-    def training_samples(self, learner: "Learner", experience: Experience) -> Samples:  # noqa: ARG002
-        """Return the samples to learn the task from."""
+    def lesson_samples(self, learner: "Learner", experience: Experience) -> Samples:  # noqa: ARG002
+        """Return the samples to learn the lesson from."""
         return experience.training
+
+    def step_samples(self, learner: "Learner", samples: Samples) -> Samples:  # noqa: ARG002
+        """Return the samples of one step, from those whose turn it is; on streams, the place for what is remembered."""
+        return samples
 
     def loss(self, learner: "Learner", batch: "Batch") -> Tensor:
         """Return the loss to be minimised."""
@@ -41,8 +49,11 @@ class Method:
     def gradients_ready(self, learner: "Learner") -> None:
         """Called when the gradients of the loss are there, before the optimizer's step."""
 
-    def end_task(self, learner: "Learner", experience: Experience) -> None:
-        """Called when a task has been learned."""
+    def step_done(self, learner: "Learner", batch: "Batch") -> None:
+        """Called after the optimizer's step."""
+
+    def end_lesson(self, learner: "Learner", experience: Experience) -> None:
+        """Called when a lesson has been learned."""
 
     def state(self) -> dict[str, Any]:
         """Return what has to be remembered."""
@@ -52,17 +63,30 @@ class Method:
         """Take back what `state` returned."""
 
 
-METHODS = Registry(
-    kind="method",
-    base="skeleton_cgl.learning.method:Method",
-    known={
-        "bare": "skeleton_cgl.methods.bare:Bare",
-        "joint": "skeleton_cgl.methods.joint:Joint",
-        "replay": "skeleton_cgl.methods.replay:Replay",
-        "ewc": "skeleton_cgl.methods.ewc:EWC",
-        "mas": "skeleton_cgl.methods.mas:MAS",
-        "twp": "skeleton_cgl.methods.twp:TWP",
-        "lwf": "skeleton_cgl.methods.lwf:LwF",
-        "gem": "skeleton_cgl.methods.gem:GEM",
-    },
+MOMENTS = (
+    *("begin_lesson", "lesson_samples", "step_samples", "loss"),
+    *("gradients_ready", "step_done", "end_lesson", "state", "restore"),
 )
+"""What a method may override."""
+
+_FORMER = {
+    "begin_task": "begin_lesson",
+    "training_samples": "lesson_samples",
+    "end_task": "end_lesson",
+    "settings": "needs",
+    "check": "needs",
+}
+
+
+def make_method(name: str, parameters: Mapping[str, Any]) -> Method:
+    """Return the method called `name`; refuse unknown names and parameters, and one that saves without restoring."""
+    method: Method = METHODS.make(name, parameters)
+    kind = type(method)
+    for former, now in _FORMER.items():
+        if hasattr(kind, former):
+            raise InputError(f"method {name!r}: `{former}` is called `{now}`; nothing would call it by its former name")
+    saves, restores = (getattr(kind, moment) is not getattr(Method, moment) for moment in ("state", "restore"))
+    if saves != restores:
+        there, missing = ("state", "restore") if saves else ("restore", "state")
+        raise InputError(f"method {name!r}: has `{there}` but not `{missing}`; what it remembers would be lost")
+    return method

@@ -42,7 +42,7 @@ class EWC(Method):
         parameters = learner.parameter_vector()
         return loss + self.strength * sum(anchor.penalty(parameters) for anchor in self.anchors)
 
-    def end_task(self, learner: "Learner", experience: Experience) -> None:
+    def end_lesson(self, learner: "Learner", experience: Experience) -> None:
         self.anchors.append(Anchor.at(learner, self.importance(learner, experience.training)))
 
     def state(self) -> dict[str, Any]:

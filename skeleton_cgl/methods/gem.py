@@ -28,7 +28,7 @@ class GEM(Method):
         self.memory = Memory(0.2 if fraction is None and count is None else fraction, count, fewest=2)
         self._remembered: list[Batch] = []
 
-    def begin_task(self, learner: "Learner", experience: Experience) -> None:
+    def begin_lesson(self, learner: "Learner", experience: Experience) -> None:
         past = self.memory.of_tasks(experience.training.pool)
         self._remembered = [learner.batch(samples) for samples in past]
 
@@ -39,13 +39,13 @@ class GEM(Method):
         with learner.statistics_kept():
             memories = torch.stack([learner.gradient_of(learner.task_loss(batch)) for batch in self._remembered])
         if not (gradient.isfinite().all() and memories.isfinite().all()):
-            raise LearningFailed(f"a gradient of task {learner.tasks[-1]} or of its memory is not finite")
+            raise LearningFailed(f"a gradient of {learner.lesson_in_words()} or of its memory is not finite")
         projected = project(gradient, memories, self.margin)
         if projected is not gradient:
             learner.set_gradient(projected)
 
-    def end_task(self, learner: "Learner", experience: Experience) -> None:
-        self.memory.keep(experience, learner.seed_of_task("memory", experience.task))
+    def end_lesson(self, learner: "Learner", experience: Experience) -> None:
+        self.memory.keep(experience, learner.seed_of_lesson("memory", experience))
         self._remembered = []
 
     def state(self) -> dict[str, Any]:

@@ -7,19 +7,17 @@ single samples, which have no statistics of their own, are taken as queries are 
 trace in the learner.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 from torch.func import functional_call, grad, vmap
-from torch.nn.functional import cross_entropy
 
 from skeleton_cgl.scenarios.scenario import Samples
 
 if TYPE_CHECKING:
-    from skeleton_cgl.learning.learner import Learner
+    from skeleton_cgl.learning.learner import Batch, Learner
 
 _SAMPLES_AT_ONCE = 64
 
@@ -50,24 +48,27 @@ def sample_fisher(learner: "Learner", samples: Samples) -> Tensor:
     """Return the mean over samples of the squared gradient of each one's loss (Kirkpatrick et al. 2017)."""
     with learner.answering():
         batch = learner.batch(samples)
-        parameters = {name: value for name, value in learner.model.named_parameters() if value.requires_grad}
-        allowed = batch.allowed
-        if allowed is None:
-            allowed = torch.ones(len(batch), 1, dtype=torch.bool, device=learner.device)
-
-        def loss_of_one(parameters: dict[str, Tensor], row: Any, column: Tensor, allowed: Tensor) -> Tensor:
-            outputs = functional_call(learner.model, parameters, (_each(row, lambda part: part[None]),))
-            return cross_entropy(torch.where(allowed, outputs, -torch.inf), column[None])
-
-        total = torch.zeros_like(learner.parameter_vector())
-        for rows in torch.arange(len(batch)).split(_SAMPLES_AT_ONCE):
-            inputs = _each(batch.inputs, lambda part, rows=rows: part[rows])
-            gradients = vmap(grad(loss_of_one), in_dims=(None, 0, 0, 0))(
-                parameters, inputs, batch.columns[rows], allowed[rows]
-            )
-            total += torch.cat([value.detach().square().sum(dim=0).flatten() for value in gradients.values()])
-        return total / len(batch)
+        squares = _squares_of_rows if batch.inputs.independent else _squares_one_by_one
+        return squares(learner, batch) / len(batch)
 
 
-def _each(inputs: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    return tuple(change(part) for part in inputs) if isinstance(inputs, tuple) else change(inputs)
+def _squares_of_rows(learner: "Learner", batch: "Batch") -> Tensor:
+    """Return Σᵢ (∇lossᵢ)² where every sample passes through the backbone by itself: many at once."""
+    parameters = {name: value for name, value in learner.model.named_parameters() if value.requires_grad}
+
+    def loss_of_one(parameters: dict[str, Tensor], row: Tensor) -> Tensor:
+        one = row[None]
+        outputs = functional_call(learner.model, parameters, (batch.inputs.rows(one),))
+        return learner.problem.losses(outputs, batch.targets[one], batch.among[one])[0]
+
+    total = torch.zeros_like(learner.parameter_vector())
+    for rows in torch.arange(len(batch), device=learner.device).split(_SAMPLES_AT_ONCE):
+        gradients = vmap(grad(loss_of_one), in_dims=(None, 0))(parameters, rows)
+        total += torch.cat([value.detach().square().sum(dim=0).flatten() for value in gradients.values()])
+    return total
+
+
+def _squares_one_by_one(learner: "Learner", batch: "Batch") -> Tensor:
+    """Return Σᵢ (∇lossᵢ)² where samples share what passes through the backbone, as the nodes of a graph do."""
+    losses = learner.problem.losses(learner.outputs(batch.inputs), batch.targets, batch.among)
+    return torch.stack([learner.gradient_of(loss, retain_graph=True).square() for loss in losses]).sum(dim=0)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from skeleton_cgl.learning.method import Method
 from skeleton_cgl.scenarios.scenario import Experience
@@ -28,31 +27,27 @@ class LwF(Method):
         self.temperature = temperature
         self._teacher: torch.nn.Module | None = None
         self._taught: tuple[Batch, Tensor] | None = None
+        self._past: list[list[int]] = []
 
-    def begin_task(self, learner: "Learner", experience: Experience) -> None:  # noqa: ARG002
+    def begin_lesson(self, learner: "Learner", experience: Experience) -> None:  # noqa: ARG002
         self._taught = None
         self._teacher = None
-        if self.strength and len(learner.tasks) > 1:
+        self._past = [learner.columns_of(taught) for taught in learner.taught[:-1]]
+        if self.strength and self._past:
             self._teacher = copy.deepcopy(learner.model).eval().requires_grad_(False)
 
     def loss(self, learner: "Learner", batch: "Batch") -> Tensor:
         outputs = learner.outputs(batch.inputs)
-        *past, current = (learner.head.columns(torch.tensor(task)) for task in learner.tasks)
-        among_current = torch.full_like(outputs, -torch.inf)
-        among_current[:, current] = outputs[:, current]
-        loss = learner.cross_entropy(among_current, batch)
+        loss = learner.loss_of(outputs, batch, among=learner.scopes()[len(self._past)].to(outputs.device))
         if self._teacher is None:
             return loss
-        wanted = self._answers_of_teacher(batch)
-        return loss + self.strength * sum(self.distillation(wanted[:, task], outputs[:, task]) for task in past)
+        wanted, distance = self._answers_of(self._teacher, batch), learner.problem.distillation
+        for columns in self._past:
+            loss = loss + self.strength * distance(wanted[:, columns], outputs[:, columns], self.temperature)
+        return loss
 
-    def distillation(self, wanted: Tensor, found: Tensor) -> Tensor:
-        """Return −mean Σ_c softmax(wanted/T)_c · log softmax(found/T)_c."""
-        likely = functional.softmax(wanted / self.temperature, dim=1)
-        return -(likely * functional.log_softmax(found / self.temperature, dim=1)).sum(dim=1).mean()
-
-    def _answers_of_teacher(self, batch: "Batch") -> Tensor:
+    def _answers_of(self, teacher: torch.nn.Module, batch: "Batch") -> Tensor:
         if self._taught is None or self._taught[0] is not batch:
             with torch.no_grad():
-                self._taught = (batch, self._teacher(batch.inputs))
+                self._taught = (batch, teacher(batch.inputs))
         return self._taught[1]

@@ -40,7 +40,7 @@ class MAS(Method):
             return loss
         return loss + self.strength * self.anchor.penalty(learner.parameter_vector())
 
-    def end_task(self, learner: "Learner", experience: Experience) -> None:
+    def end_lesson(self, learner: "Learner", experience: Experience) -> None:
         importance = self.importance(learner, experience)
         count = len(experience.training)
         if self.anchor is not None:
@@ -54,8 +54,7 @@ class MAS(Method):
         """Return the importance of every parameter for the outputs of the task just learned."""
         with learner.observing():
             batch = learner.batch(experience.training)
-            columns = learner.head.columns(torch.tensor(learner.tasks[-1]))
-            outputs = learner.outputs(batch.inputs)[:, columns]
+            outputs = learner.outputs(batch.inputs)[:, learner.columns_of(learner.taught[-1])]
             return self.importance_of(learner.gradient_of(outputs.square().mean()))
 
     def state(self) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from torch import Tensor
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.scenarios.scenario import Experience, Pool, Samples
 
+_COLUMNS = ("ids", "labels", "step")
+
 
 class Memory:
     """Keeps a fraction of every task's training samples (at least `fewest`), or a count of them.
@@ -25,7 +27,7 @@ class Memory:
         self._fraction = fraction
         self._count = count
         self._fewest = fewest
-        self._kept: list[tuple[Tensor, Tensor]] = []
+        self._kept: list[tuple[Tensor, Tensor, Tensor]] = []
 
     def keep(self, experience: Experience, seed: int) -> None:
         """Choose and keep samples of a task that has been learned."""
@@ -33,14 +35,14 @@ class Memory:
         wanted = self._count if self._fraction is None else max(self._fewest, round(self._fraction * len(training)))
         shuffled = torch.randperm(len(training), generator=torch.Generator().manual_seed(seed))
         chosen = training.select(shuffled[:wanted].sort().values)
-        self._kept.append((chosen.ids, chosen.labels))
+        self._kept.append((chosen.ids, chosen.labels, chosen.step))
 
     def of_tasks(self, pool: Pool) -> list[Samples]:
         """Return what is kept of every past task, in the order they were learned."""
-        return [Samples(pool, ids, labels) for ids, labels in self._kept]
+        return [Samples(pool, *columns) for columns in self._kept]
 
     def state(self) -> dict[str, Any]:
-        return {"ids": [ids for ids, _ in self._kept], "labels": [labels for _, labels in self._kept]}
+        return {name: [columns[place] for columns in self._kept] for place, name in enumerate(_COLUMNS)}
 
     def restore(self, state: dict[str, Any]) -> None:
-        self._kept = list(zip(state["ids"], state["labels"], strict=True))
+        self._kept = list(zip(*(state[name] for name in _COLUMNS), strict=True))

@@ -16,11 +16,11 @@ class Replay(Method):
     def __init__(self, fraction: float | None = None, count: int | None = None) -> None:
         self.memory = Memory(0.2 if fraction is None and count is None else fraction, count)
 
-    def training_samples(self, learner: "Learner", experience: Experience) -> Samples:  # noqa: ARG002
+    def lesson_samples(self, learner: "Learner", experience: Experience) -> Samples:  # noqa: ARG002
         return join([*self.memory.of_tasks(experience.training.pool), experience.training])
 
-    def end_task(self, learner: "Learner", experience: Experience) -> None:
-        self.memory.keep(experience, learner.seed_of_task("memory", experience.task))
+    def end_lesson(self, learner: "Learner", experience: Experience) -> None:
+        self.memory.keep(experience, learner.seed_of_lesson("memory", experience))
 
     def state(self) -> dict[str, Any]:
         return self.memory.state()

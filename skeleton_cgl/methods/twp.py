@@ -1,14 +1,13 @@
 """TWP, topology-aware weight preserving (Liu et al. 2021): stay near weights that matter to loss or to topology."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor
 
-from skeleton_cgl.errors import InputError
 from skeleton_cgl.methods.ewc import EWC
 from skeleton_cgl.methods.importance import squared_gradient_of_loss
-from skeleton_cgl.scenarios.scenario import Samples
+from skeleton_cgl.scenarios.scenario import Need, Samples
 
 if TYPE_CHECKING:
     from skeleton_cgl.learning.learner import Batch, Learner
@@ -22,6 +21,8 @@ class TWP(EWC):
     in `edge_attention`.
     """
 
+    needs: ClassVar[frozenset[Need]] = frozenset(["edge attention"])
+
     def __init__(self, lambda_l: float = 1e4, lambda_t: float = 1e4, beta: float = 0.01) -> None:
         if min(lambda_l, lambda_t, beta) < 0:
             raise ValueError("lambda_l, lambda_t and beta must not be negative")
@@ -30,12 +31,6 @@ class TWP(EWC):
         self.lambda_t = lambda_t
         self.beta = beta
         self.importance = self.loss_and_topology
-
-    def check(self, learner: "Learner") -> None:
-        if not hasattr(learner.backbone, "edge_attention"):
-            raise InputError(
-                f"method TWP needs a backbone with `edge_attention(inputs)`; {type(learner.backbone).__name__} has none"
-            )
 
     def loss(self, learner: "Learner", batch: "Batch") -> Tensor:
         task_loss = learner.task_loss(batch)
@@ -50,7 +45,7 @@ class TWP(EWC):
     def loss_and_topology(self, learner: "Learner", samples: Samples) -> Tensor:
         """Return λ_l F_loss + λ_t F_topology."""
         with learner.observing():
-            coefficients = learner.backbone.edge_attention(learner.batch(samples).inputs)
+            coefficients = learner.edge_attention(learner.batch(samples).inputs)
             norm = torch.cat([layer.flatten() for layer in coefficients]).norm()
             topology = learner.gradient_of(norm).square()
         return self.lambda_l * squared_gradient_of_loss(learner, samples) + self.lambda_t * topology

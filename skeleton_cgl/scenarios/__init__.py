@@ -1,0 +1,3 @@
+"""Scenarios: data, a problem and an incremental setting; one file per kind, found by its name."""
+
+SHARED = ("classes", "inputs", "labelled", "lessons", "measures", "problem", "scenario", "settings", "split")

@@ -1,70 +1,103 @@
-"""What scenarios have in common whose samples have one class each: experiences, queries and scores by a split."""
+"""What scenarios have in common whose samples have one class each: lessons, experiences, queries, scores by a split."""
 
-from collections.abc import Sequence
+import hashlib
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.parts import TEST, TRAINING, VALIDATION
-from skeleton_cgl.scenarios.evaluator import check_shape, confusion
-from skeleton_cgl.scenarios.lessons import Task, as_task
-from skeleton_cgl.scenarios.scenario import SETTINGS, Experience, Pool, Queries, Samples, Score
+from skeleton_cgl.parts import NAMES, TEST, TRAINING, UNUSED, VALIDATION
+from skeleton_cgl.scenarios.classes import ClassTasks
+from skeleton_cgl.scenarios.inputs import Pool
+from skeleton_cgl.scenarios.lessons import Order, Prefix, Task, as_task, task_lessons, units_named
+from skeleton_cgl.scenarios.measures import Measure
+from skeleton_cgl.scenarios.problem import OneClass, Problem, Truth, scopes
+from skeleton_cgl.scenarios.scenario import Experience, Facts, Need, Queries, Samples
 
 
 class LabelledSamples:
-    """Samples of a pool with their labels (N,) and the part (N,) of the split each is in; other parts are unused.
+    """Class- or task-incremental learning of samples with one class each: units and outputs are the classes.
 
-    The classes are divided in ascending order into tasks of `classes_per_task`.
+    labels (N,) and the part (N,) of the split each sample of the pool is in; samples of classes that are in no task are
+    unused. described: all else that decides what is handed out, asked and scored.
     """
+
+    movable = True
 
     def __init__(
         self,
         pool: Pool,
-        labels: Tensor,
-        parts: Tensor,
-        units: tuple[str, ...],
-        setting: str,
-        classes_per_task: int,
+        labels: np.ndarray,
+        parts: np.ndarray,
+        names: tuple[str, ...],
+        tasks: ClassTasks,
+        facts: Facts,
+        described: bytes,
     ) -> None:
-        if setting not in SETTINGS:
-            raise InputError(f"scenario: setting {setting!r} is not one of {', '.join(SETTINGS)}")
-        self.units = units
-        self.setting = setting
-        self.default_tasks = _divide_classes(len(units), classes_per_task)
+        self.units = self.outputs = units_named(names)
+        self.problem: Problem = OneClass()
+        self.facts = facts
+        self.default = tasks.divide(names)
+        self._reveals = tasks.setting == "task-il"
+        self.offers: frozenset[Need] = frozenset(["borders", *(["revealed task"] * self._reveals)])
         self._pool = pool
-        self._labels = labels
-        self._parts = parts
-        self._queries = ((parts == TEST) | (parts == VALIDATION)).nonzero()[:, 0]
+        self._labels = torch.from_numpy(labels)
+        used = np.where(np.isin(labels, [label for task in self.default for label in task]), parts, UNUSED)
+        self._parts = torch.from_numpy(used)
+        self.digest = hashlib.sha256(described + used.tobytes()).hexdigest()
+        self._queries = ((self._parts == TEST) | (self._parts == VALIDATION)).nonzero()[:, 0]
 
-    def experience(self, task: Task) -> Experience:
-        """Return what a learner may see of a task; refuse unknown classes."""
+    def lessons(self, order: Order) -> Prefix:
+        """Return the tasks of an order; refuse unknown classes."""
+        return task_lessons(tuple(self._known(task) for task in order))
+
+    def _known(self, task: Task) -> Task:
         task = as_task(task)
         if task[0] < 0 or task[-1] >= len(self.units):
             raise InputError(f"task {task}: classes are 0–{len(self.units) - 1}")
-        return Experience(task, self._samples(task, TRAINING), self._samples(task, VALIDATION))
+        return task
 
-    def _samples(self, task: Task, part: int) -> Samples:
+    def experience(self, prefix: Prefix) -> Experience:
+        """Return what a learner may see of the last task of a prefix."""
+        task = self._known(prefix[-1].units)
+        step = len(prefix) - 1 if self._reveals else -1
+        samples = (self._samples(task, part, step) for part in (TRAINING, VALIDATION))
+        return Experience(prefix[-1], tuple(self.units[label].key for label in task), task, *samples)
+
+    def _samples(self, task: Task, part: int, step: int) -> Samples:
         ids = ((self._parts == part) & torch.isin(self._labels, torch.tensor(task))).nonzero()[:, 0]
-        return Samples(self._pool, ids, self._labels[ids])
+        return Samples(self._pool, ids, self._labels[ids], torch.full((len(ids),), step))
 
-    def queries(self) -> Queries:
-        """Return all queries."""
-        return Queries(self._pool, self._queries)
+    def queries(self, prefix: Prefix) -> Queries:
+        """Return all queries; in task-il a query reveals its task, if that was learned."""
+        return Queries(self._pool, self._queries, self._steps(prefix))
 
-    def score(self, answers: Tensor, learned: Sequence[Task]) -> Score:
-        """Return the confusion counts of the answers after the tasks `learned`."""
-        check_shape(answers, len(self._queries), len(self.units))
-        return Score(*(self._counts(answers, part, learned) for part in (TEST, VALIDATION)))
+    def _steps(self, prefix: Prefix) -> Tensor:
+        by_class = torch.full((len(self.units),), -1)
+        if self._reveals:
+            for step, lesson in enumerate(prefix):
+                by_class[list(lesson.units)] = step
+        return by_class[self._labels[self._queries]]
 
-    def _counts(self, answers: Tensor, part: int, learned: Sequence[Task]) -> np.ndarray:
-        rows = self._parts[self._queries] == part
-        truth = self._labels[self._queries][rows]
-        return confusion(answers[rows], truth, learned, len(self.units), self.setting)
+    def score(self, answers: Tensor, prefix: Prefix) -> tuple[Measure, ...]:
+        """Return the accuracies of the answers after a prefix, of test and of validation."""
+        check_shape(answers, len(self._queries), len(self.outputs))
+        truth = self._labels[self._queries]
+        among = scopes([lesson.units for lesson in prefix], len(self.outputs))[self._steps(prefix)]
+        asked = torch.nn.functional.one_hot(truth, len(self.units)).bool()
+        whole = Truth(truth, asked, torch.arange(len(self.units)), len(self.units))
+        measures: list[Measure] = []
+        for part in (TEST, VALIDATION):
+            rows = self._parts[self._queries] == part
+            measures += self.problem.measure(answers[rows], whole.of(rows), among[rows], NAMES[part])
+        return tuple(measures)
 
 
-def _divide_classes(classes: int, per_task: int) -> tuple[Task, ...]:
-    if per_task < 1 or classes % per_task:
-        raise InputError(f"scenario: classes_per_task: {classes} classes do not divide into tasks of {per_task}")
-    return tuple(tuple(range(first, first + per_task)) for first in range(0, classes, per_task))
+def check_shape(answers: Tensor, queries: int, outputs: int) -> None:
+    """Refuse answers that are not floating-point numbers of shape (queries, outputs)."""
+    if tuple(answers.shape) != (queries, outputs) or not answers.is_floating_point():
+        raise InputError(
+            f"answers: expected floating-point numbers of shape {(queries, outputs)} (queries, outputs), "
+            f"found {answers.dtype} of shape {tuple(answers.shape)}"
+        )

@@ -1,65 +1,71 @@
 """Node classification as a scenario: one graph, fixed for all tasks, whose classes arrive task by task."""
 
 import hashlib
-import os
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import numpy as np
 import torch
-from torch import Tensor, nn
 
-from skeleton_cgl.errors import InputError
-from skeleton_cgl.graphs.batches import GraphBatch, neighbour_sum
+from skeleton_cgl.graphs.batches import Places, graph_of
 from skeleton_cgl.graphs.planetoid import read_planetoid
-from skeleton_cgl.parts import UNUSED
+from skeleton_cgl.scenarios.classes import ClassTasks
+from skeleton_cgl.scenarios.inputs import Inputs
 from skeleton_cgl.scenarios.labelled import LabelledSamples
+from skeleton_cgl.scenarios.scenario import Facts
+from skeleton_cgl.scenarios.settings import ScenarioSettings
+from skeleton_cgl.seeds import seed_of
+
+
+class NodeSettings(ClassTasks, ScenarioSettings):
+    """Node classification on Cora or Citeseer with the original split; the nodes of classes left out stay in the graph.
+
+    data: the folder of the Planetoid files `ind.NAME.*`.
+    """
+
+    kind: Literal["node"]
+    data: str
+    dataset: Literal["cora", "citeseer"] = "cora"
+
+    def make(self, seed: int) -> "NodeScenario":  # noqa: ARG002
+        return NodeScenario(self.data, self.dataset, self)
 
 
 class NodePool:
-    """All nodes of one graph; whoever asks for a few gets the whole graph and their numbers."""
+    """All nodes of one graph, in a sequence that tells nothing of their classes."""
 
     augmented = False
 
-    def __init__(self, edges: np.ndarray, features: np.ndarray) -> None:
-        os.environ.setdefault("DGLBACKEND", "pytorch")
-        import dgl
+    def __init__(self, digest: str, edges: np.ndarray, features: np.ndarray, order: np.ndarray) -> None:
+        self.digest = digest
+        self._places = Places(
+            graph_of(edges, len(features)), torch.from_numpy(features), torch.from_numpy(order)[:, None]
+        )
 
-        self._graph = dgl.graph((edges[0], edges[1]), num_nodes=len(features))
-        self._features = torch.from_numpy(features)
-        self._summed = neighbour_sum(self._graph, self._features)
+    def whole(self) -> Places:
+        return self._places
 
-    def inputs(self, ids: Tensor, backbone: nn.Module, training: bool = False) -> GraphBatch:  # noqa: ARG002
-        return GraphBatch(self._graph, self._features, ids, self._summed)
+    def drawn(self, ids: torch.Tensor, random: np.random.Generator) -> Inputs:  # noqa: ARG002
+        return self._places.rows(ids)
 
 
 class NodeScenario(LabelledSamples):
-    """Class- or task-incremental learning of the nodes of Cora or Citeseer, with the original split.
+    """Class- or task-incremental learning of the nodes of Cora or Citeseer."""
 
-    Classes that do not fill a task are left out: Cora's seven make three tasks of two. Their nodes stay in the graph.
-    """
-
-    def __init__(
-        self, data: str | Path, dataset: str = "cora", setting: str = "class-il", classes_per_task: int = 2
-    ) -> None:
+    def __init__(self, data: str | Path, dataset: str = "cora", tasks: ClassTasks | None = None) -> None:
+        tasks = tasks or ClassTasks()
         graph = read_planetoid(data, dataset)
-        classes = int(graph.labels.max()) + 1
-        used = classes - classes % classes_per_task
-        if not used:
-            raise InputError(f"scenario: classes_per_task: {dataset} has {classes} classes, fewer than one task")
+        names = tuple(f"class {label}" for label in range(int(graph.labels.max()) + 1))
+        # The files have their nodes sorted by part, and partly by class.
+        order = np.random.default_rng(seed_of("nodes")).permutation(len(graph.labels))
+        arrays = (graph.features, graph.labels, graph.parts, graph.edges)
+        content = b"".join([f"node {tasks.setting}".encode(), *(array.tobytes() for array in arrays)])
         super().__init__(
-            NodePool(graph.edges, graph.features),
-            torch.from_numpy(graph.labels),
-            torch.from_numpy(np.where(graph.labels < used, graph.parts, UNUSED)),
-            tuple(f"class {label}" for label in range(used)),
-            setting,
-            classes_per_task,
+            NodePool(hashlib.sha256(content).hexdigest(), graph.edges, graph.features, order),
+            graph.labels[order],
+            graph.parts[order],
+            names,
+            tasks,
+            Facts("graph", {"features": graph.features.shape[1]}),
+            content,
         )
-        self._features = graph.features.shape[1]
-        content = (graph.features, graph.labels, graph.parts, graph.edges)
-        described = f"node {setting} {classes_per_task}".encode()
-        self.digest = hashlib.sha256(b"".join([described, *(part.tobytes() for part in content)])).hexdigest()
-
-    def backbone_arguments(self) -> dict[str, Any]:
-        """Return the number of features of a node."""
-        return {"features": self._features}

@@ -1,112 +1,138 @@
-"""The words between data and learners: pools of samples, experiences, queries, and the scenario that hands them out.
+"""The words between data and learners: samples, experiences, queries, and the scenario that hands them out.
 
-A learner sees experiences and queries, never a scenario: the labels of queries stay behind `Scenario.score`. The number
-of a sample says nothing about its class (scenarios shuffle their samples), and neither does the order of the queries.
+A learner sees experiences and queries, never a scenario: the truth about queries stays behind `Scenario.score`. The
+number of a sample says nothing about its class (scenarios shuffle their samples), and neither does the order of the
+queries. What a sample or a query reveals of its lesson is its `step`: the lesson's place in the prefix, −1 for nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
-import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from skeleton_cgl.scenarios.lessons import Task
+from skeleton_cgl.scenarios.inputs import Pool
+from skeleton_cgl.scenarios.lessons import Lesson, Order, Prefix, Unit
+from skeleton_cgl.scenarios.measures import Measure
+from skeleton_cgl.scenarios.problem import Problem
 
-SETTINGS = ("class-il", "task-il")
-"""class-il: a query reveals nothing; task-il: it reveals its task, and the answer is among that task's classes."""
-
-
-class Pool(Protocol):
-    """All samples of a scenario, without labels; `augmented` if training inputs differ every time."""
-
-    augmented: bool
-
-    def inputs(self, ids: Tensor, backbone: nn.Module, training: bool = False) -> Any:
-        """Return what `backbone` takes for the samples `ids`; augmented in training, where the scenario says so."""
-        ...
+Need = Literal["borders", "revealed task", "edge attention"]
+"""What a method may need: lessons with a beginning and an end, queries that reveal their task, attention of edges."""
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Labelled samples of a pool: ids (N,) and labels (N,), both int64."""
+    """Labelled samples of a pool: ids (N,), labels (N,) or (N, O), and the step (N,) each reveals."""
 
     pool: Pool
     ids: Tensor
     labels: Tensor
+    step: Tensor
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def select(self, rows: Tensor) -> "Samples":
         """Return the samples at `rows`, in that order."""
-        return Samples(self.pool, self.ids[rows], self.labels[rows])
-
-    def of_classes(self, classes: Sequence[int]) -> "Samples":
-        """Return the samples whose label is among `classes`."""
-        return self.select(torch.isin(self.labels, torch.tensor(classes)).nonzero()[:, 0])
+        return Samples(self.pool, self.ids[rows], self.labels[rows], self.step[rows])
 
 
 def join(parts: Sequence[Samples]) -> Samples:
     """Return the samples of all parts, one part after the other."""
     if len(parts) == 1:
         return parts[0]
-    return Samples(parts[0].pool, torch.cat([part.ids for part in parts]), torch.cat([part.labels for part in parts]))
+    columns = ("ids", "labels", "step")
+    return Samples(parts[0].pool, *(torch.cat([getattr(part, column) for part in parts]) for column in columns))
+
+
+class Pace(Protocol):
+    """How often and in which batches the samples of a lesson are gone through."""
+
+    def epochs(self, samples: Samples) -> Iterator[Iterator[Tensor]]:
+        """Yield every epoch as the rows (B,) of its batches; the same rows again are the same tensor."""
+        ...
+
+
+@dataclass(frozen=True)
+class GivenBatches:
+    """One pass over batches given by row: a stream."""
+
+    batches: tuple[Tensor, ...]
+
+    def epochs(self, samples: Samples) -> Iterator[Iterator[Tensor]]:  # noqa: ARG002
+        yield iter(self.batches)
 
 
 @dataclass(frozen=True)
 class Experience:
-    """What a learner may see of one task."""
+    """What a learner may see of one lesson.
 
-    task: Task
+    keys: names of what is taught, for seeds. outputs: what the head needs for it, which is also what a sample is
+    answered among that reveals this lesson. pace: where the lesson has one of its own, instead of the training recipe's.
+    """
+
+    lesson: Lesson
+    keys: tuple[str, ...]
+    outputs: tuple[int, ...]
     training: Samples
     validation: Samples
+    pace: Pace | None = None
 
 
 @dataclass(frozen=True)
 class Queries:
-    """Samples to be answered, without labels."""
+    """Samples to be answered, without labels: ids (Q,) and the step (Q,) each reveals."""
 
     pool: Pool
     ids: Tensor
+    step: Tensor
 
     def __len__(self) -> int:
         return len(self.ids)
 
 
 @dataclass(frozen=True)
-class Score:
-    """What the answers after one stage were worth: confusion counts (K, K), true class by answered class."""
+class Facts:
+    """What a backbone may know of the data: what it is given, and what its constructor may ask for by name.
 
-    test: np.ndarray
-    validation: np.ndarray
+    join: how the embeddings of a query with several places become one.
+    """
+
+    takes: Literal["clips", "graph"]
+    offered: Mapping[str, Any]
+    join: Literal["mean", "product"] = "mean"
 
 
 class Scenario(Protocol):
-    """Data, a problem and a setting: hands out experiences, asks queries, scores answers.
+    """Data, a problem and a setting: hands out experiences, asks queries, scores answers, all by the prefix.
 
-    units names the K classes; setting is one of SETTINGS; default_tasks divides the classes in ascending order;
-    digest changes with everything that decides what is handed out, asked and scored.
+    units are what orders arrange, outputs what the head has; default is the order of the default tasks, and no other
+    may be asked for where movable is False; offers is what methods may need; digest changes with everything that
+    decides what is handed out, asked and scored.
     """
 
-    units: tuple[str, ...]
-    setting: str
-    default_tasks: tuple[Task, ...]
+    units: tuple[Unit, ...]
+    outputs: tuple[Unit, ...]
+    problem: Problem
+    facts: Facts
+    default: Order
+    movable: bool
+    offers: frozenset[Need]
     digest: str
 
-    def experience(self, task: Task) -> Experience:
-        """Return what a learner may see of a task."""
+    def lessons(self, order: Order) -> Prefix:
+        """Return the lessons an order means; refuse one that does not fit."""
         ...
 
-    def queries(self) -> Queries:
-        """Return all queries, test and validation alike, of all classes; they are asked after every stage."""
+    def experience(self, prefix: Prefix) -> Experience:
+        """Return what a learner may see of the last lesson of a prefix."""
         ...
 
-    def score(self, answers: Tensor, learned: Sequence[Task]) -> Score:
-        """Return the worth of answers (queries, K): a number per class, larger for likelier, after these tasks."""
+    def queries(self, prefix: Prefix) -> Queries:
+        """Return all queries, test and validation alike, of all units, as they are asked after a prefix."""
         ...
 
-    def backbone_arguments(self) -> dict[str, Any]:
-        """Return what a backbone's constructor may ask for by name."""
+    def score(self, answers: Tensor, prefix: Prefix) -> tuple[Measure, ...]:
+        """Return the worth of answers (Q, outputs), larger for likelier, after a prefix; refuse another shape."""
         ...

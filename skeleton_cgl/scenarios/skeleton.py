@@ -2,15 +2,20 @@
 
 import hashlib
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from pydantic import Field
+from torch import Tensor
 
 from skeleton_cgl.config import check
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.scenarios.classes import ClassTasks
+from skeleton_cgl.scenarios.inputs import Clips
 from skeleton_cgl.scenarios.labelled import LabelledSamples
+from skeleton_cgl.scenarios.scenario import Facts
+from skeleton_cgl.scenarios.settings import ScenarioSettings
 from skeleton_cgl.scenarios.split import Split, divide
 from skeleton_cgl.seeds import seed_of
 from skeleton_cgl.skeletons import Archive, Augmentation, Preparation
@@ -18,52 +23,67 @@ from skeleton_cgl.skeletons.datasets import open_dataset
 from skeleton_cgl.skeletons.preparation import make_clip
 
 
-class SkeletonScenario(LabelledSamples):
-    """Class- or task-incremental learning of the actions in an archive.
+class SkeletonSettings(ClassTasks, ScenarioSettings):
+    """Action recognition on the clips of an archive.
 
-    data: the path of an archive or the name of a built-in data set; setting: "class-il" or "task-il"; classes_per_task
-    divides the classes in ascending order into the default tasks; split says which clips are queries; preparation
+    data: the path of an archive or the name of a built-in data set; split says which clips are queries; preparation
     overrides the archive's fields by name (frames, scale, fit, stream); augmentation changes training clips.
     """
+
+    kind: Literal["skeleton"] = "skeleton"
+    data: str = "synthetic"
+    split: Split = Split()
+    preparation: dict[str, Any] = Field(default_factory=dict)
+    augmentation: Augmentation | None = None
+
+    def make(self, seed: int) -> "SkeletonScenario":
+        drawn = "seed" not in self.split.model_fields_set
+        split = self.split.model_copy(update={"seed": seed}) if drawn else self.split
+        return SkeletonScenario(self.data, self, split, self.preparation, self.augmentation)
+
+
+class SkeletonScenario(LabelledSamples):
+    """Class- or task-incremental learning of the actions in an archive; `tasks` says which classes, in which tasks."""
 
     def __init__(
         self,
         data: str | Path = "synthetic",
-        setting: str = "class-il",
-        classes_per_task: int = 2,
+        tasks: ClassTasks | None = None,
         split: Split | None = None,
         preparation: dict[str, Any] | None = None,
         augmentation: Augmentation | None = None,
     ) -> None:
-        split = split or Split()
+        tasks, split = tasks or ClassTasks(), split or Split()
         with open_dataset(data) as archive:
-            self._layout = archive.layout
-            self._preparation = _override(archive.preparation, preparation or {})
-            self.actors, _, self.coordinates = archive.sequence_shape
+            prepared = _override(archive.preparation, preparation or {})
             shuffled = np.random.default_rng(seed_of("samples", split.seed)).permutation(len(archive))
             groups = {"class": None, "subject": archive.subjects, "view": archive.views}[split.by]
-            parts = divide(split, archive.labels, archive.classes, groups)[shuffled]
+            parts = divide(split, archive.labels, archive.classes, groups)
+            described = [archive.digest, tasks.setting, prepared.model_dump_json(), split.model_dump_json()]
+            described.append("" if augmentation is None else augmentation.model_dump_json())
+            content = "\n".join(described).encode()
             super().__init__(
-                SkeletonPool(archive, shuffled, self._preparation, augmentation),
-                torch.from_numpy(archive.labels[shuffled]),
-                torch.from_numpy(parts),
+                SkeletonPool(hashlib.sha256(content).hexdigest(), archive, shuffled, prepared, augmentation),
+                archive.labels[shuffled],
+                parts[shuffled],
                 archive.classes,
-                setting,
-                classes_per_task,
+                tasks,
+                facts_of(archive, prepared),
+                content,
             )
-            described = [archive.digest, setting, self._preparation.model_dump_json(), split.model_dump_json()]
-        described.append("" if augmentation is None else augmentation.model_dump_json())
-        self.digest = hashlib.sha256("\n".join(described).encode() + parts.tobytes()).hexdigest()
 
-    def backbone_arguments(self) -> dict[str, Any]:
-        """Return what backbones for clips may ask for."""
-        return {
-            "layout": self._layout,
-            "frames": self._preparation.frames,
-            "channels": self.coordinates,
-            "features": self._preparation.frames * self.coordinates,
-            "actors": self.actors,
-        }
+
+def facts_of(archive: Archive, preparation: Preparation) -> Facts:
+    """Return what clip backbones may know of the clips of an archive."""
+    actors, _, coordinates = archive.sequence_shape
+    offered = {
+        "layout": archive.layout,
+        "frames": preparation.frames,
+        "channels": coordinates,
+        "features": preparation.frames * coordinates,
+        "actors": actors,
+    }
+    return Facts("clips", offered)
 
 
 def _override(preparation: Preparation, fields: dict[str, Any]) -> Preparation:
@@ -76,61 +96,41 @@ def _override(preparation: Preparation, fields: dict[str, Any]) -> Preparation:
 
 
 class SkeletonPool:
-    """The clips of an archive, (C, T, V) each or (A, C, T, V) for several actors, arranged as the backbone wants them.
-
-    A backbone with a method `arrange` is given all clips (N, C, T, V) at once, the first time it asks for one; what it
-    returns, a tensor or a tuple of tensors with N rows, it then gets row by row. One arrangement is kept at a time, for
-    all backbones of one recipe; a backbone without a recipe shares it with none.
-    """
+    """The clips of an archive in a given order, (C, T, V) each or (A, C, T, V) for several actors."""
 
     def __init__(
         self,
+        digest: str,
         archive: Archive,
         order: np.ndarray,
         preparation: Preparation,
         augmentation: Augmentation | None,
     ) -> None:
+        self.digest = digest
         self._layout = archive.layout
         self._preparation = preparation
         self._augmentation = augmentation
         self._sequences = [archive.sequence(index) for index in order] if augmentation else []
-        self._clips = _to_channels_first(archive.clips(order, preparation))
-        self._arranged_for: str | nn.Module | None = None
-        self._arranged: Any = None
+        self._clips = _channels_first(archive.clips(order, preparation))
 
     @property
     def augmented(self) -> bool:
         """Whether training clips are drawn anew every time they are asked for."""
         return self._augmentation is not None
 
-    def inputs(self, ids: Tensor, backbone: nn.Module, training: bool = False) -> Any:
-        if training and self._augmentation is not None:
-            return _arrange(backbone, self._augmented(ids))
-        recipe = getattr(backbone, "recipe", "") or backbone
-        if recipe != self._arranged_for:
-            self._arranged_for, self._arranged = None, None
-            self._arranged = _arrange(backbone, self._clips)
-            self._arranged_for = recipe
-        if isinstance(self._arranged, tuple):
-            return tuple(part[ids] for part in self._arranged)
-        return self._arranged[ids]
+    def whole(self) -> Clips:
+        return self._clips
 
-    def _augmented(self, ids: Tensor) -> Tensor:
-        # The stage seeds torch's generator; drawing from it keeps augmentation a part of the stage's randomness.
-        random = np.random.default_rng(int(torch.randint(2**62, (1,))))
+    def drawn(self, ids: Tensor, random: np.random.Generator) -> Clips:
         clips = [
             make_clip(self._sequences[index], self._layout, self._preparation, self._augmentation, random)
             for index in ids.tolist()
         ]
-        return _to_channels_first(np.stack(clips))
+        return _channels_first(np.stack(clips))
 
 
-def _arrange(backbone: nn.Module, clips: Tensor) -> Any:
-    arrange = getattr(backbone, "arrange", None)
-    return clips if arrange is None else arrange(clips)
-
-
-def _to_channels_first(clips: np.ndarray) -> Tensor:
+def _channels_first(clips: np.ndarray) -> Clips:
     """Return clips (N, A, T, V, C) as (N, C, T, V) for one actor, (N, A, C, T, V) for more."""
     tensor = torch.from_numpy(clips).permute(0, 1, 4, 2, 3)
-    return (tensor[:, 0] if tensor.shape[1] == 1 else tensor).contiguous()
+    actors = tensor.shape[1]
+    return Clips((tensor[:, 0] if actors == 1 else tensor).contiguous(), actors)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from skeleton_cgl.backbones.backbone import Backbone
-from skeleton_cgl.backbones.gcn import attention_over
+from skeleton_cgl.backbones.convolution import attention_over
 from skeleton_cgl.skeletons.layout import JointLayout
 
 

@@ -1,0 +1,1 @@
+"""Backbones for skeleton clips, one file each, found by its name."""

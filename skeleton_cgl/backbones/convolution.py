@@ -1,0 +1,68 @@
+"""What graph backbones share: the convolution of the GCNs, and the attention of edges that TWP asks for."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from skeleton_cgl.backbones.backbone import Backbone
+
+PREDICTOR_WIDTH = 64
+
+
+class GraphConvolution(nn.Module):
+    """h'ᵢ = BatchNorm(ReLU(Σ_j A_ij h_j W + b) + ReLU(hᵢ W_r + b_r)), statistics over all nodes of all graphs."""
+
+    def __init__(self, inputs: int, width: int) -> None:
+        super().__init__()
+        self.neighbours = nn.Linear(inputs, width)
+        self.own = nn.Linear(inputs, width)
+        self.norm = nn.BatchNorm1d(width)
+
+    def forward(self, features: Tensor, summed: Tensor) -> Tensor:
+        """Return h' (…, width) from h (…, F) and its neighbour sums A·h (…, F)."""
+        # As rows: what a layer gives for more dimensions is a view, and autograd is slow about changing views in place.
+        rows, sums = features.flatten(0, -2), summed.flatten(0, -2)
+        hidden: Tensor = self.norm(self.neighbours(sums).relu_() + self.own(rows).relu_())
+        return hidden.view(*features.shape[:-1], -1)
+
+
+class StackedConvolutions(Backbone):
+    """The weights of a GCN: `depth` convolutions of `width` units, a gate and a predictor for reading out whole graphs.
+
+    Read-out: [Σᵢ σ(w·hᵢ+b)·hᵢ ‖ maxᵢ hᵢ], Linear → ReLU → BatchNorm.
+    """
+
+    # The constructor once had this argument for graphs as well.
+    gone: ClassVar[Mapping[str, Any]] = {"layout": None}
+
+    def __init__(self, features: int, width: int, depth: int) -> None:
+        super().__init__()
+        if depth < 1 or width < 1:
+            raise ValueError(f"depth and width must be at least 1, found {depth} and {width}")
+        self.layers = nn.ModuleList(GraphConvolution(width if before else features, width) for before in range(depth))
+        self.gate = nn.Linear(width, 1)
+        self.predictor = nn.Sequential(
+            nn.Linear(2 * width, PREDICTOR_WIDTH), nn.ReLU(), nn.BatchNorm1d(PREDICTOR_WIDTH)
+        )
+
+    def embedded(self, hidden: Tensor, summed: Tensor, neighbour_sum: Callable[[Tensor], Tensor]) -> list[Tensor]:
+        """Return what every layer gives, from features and their neighbour sums."""
+        found: list[Tensor] = []
+        for layer in self.layers:
+            hidden = layer(hidden, neighbour_sum(hidden) if found else summed)
+            found.append(hidden)
+        return found
+
+    def projected(self, features: Tensor, embedded: Sequence[Tensor]) -> list[Tensor]:
+        """Return h W of what enters every layer."""
+        entering = [features, *embedded[:-1]]
+        return [hidden @ layer.neighbours.weight.T for hidden, layer in zip(entering, self.layers, strict=True)]
+
+
+def attention_over(products: Tensor, adjacency: Tensor) -> Tensor:
+    """Return the attention (edges,…) of products (…, i, j): LeakyReLU₀.₂, softmax over the in-edges j of every i."""
+    scores = functional.leaky_relu(products, 0.2).masked_fill(adjacency == 0, -torch.inf)
+    return torch.softmax(scores, dim=-1)

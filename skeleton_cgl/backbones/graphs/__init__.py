@@ -1,0 +1,1 @@
+"""Backbones for irregular graphs, one file each, found by its name."""

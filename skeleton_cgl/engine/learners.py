@@ -1,0 +1,55 @@
+"""Making a learner for a scenario, and refusing what does not fit together."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from skeleton_cgl.backbones.backbone import Backbone, embedding_width, make_backbone
+from skeleton_cgl.backbones.head import Head
+from skeleton_cgl.errors import InputError
+from skeleton_cgl.learning.feed import Feed
+from skeleton_cgl.learning.learner import Learner, Model, ready_device
+from skeleton_cgl.learning.method import Method, make_method
+from skeleton_cgl.learning.training import Training
+from skeleton_cgl.scenarios.scenario import Scenario
+
+_MISSING = {
+    "borders": "lessons with a beginning and an end; the scenario is a stream without",
+    "revealed task": "queries that reveal their task (task-il); in this scenario they do not",
+}
+
+
+def make_learner(
+    scenario: Scenario,
+    backbone: str = "gcn",
+    method: str = "bare",
+    training: Training | None = None,
+    seed: int = 0,
+    backbone_parameters: Mapping[str, Any] | None = None,
+    method_parameters: Mapping[str, Any] | None = None,
+) -> Learner:
+    """Return a learner for a scenario, its first weights drawn from `seed`; refuse what does not fit together."""
+    training = training or Training()
+    # Before the backbone is tried: an instruction set can be chosen until the first computation.
+    device = ready_device(training)
+    module = make_backbone(backbone, backbone_parameters or {}, scenario.facts, seed)
+    queries = scenario.queries(())
+    width = embedding_width(module, Feed(module, device).inputs(queries.pool, queries.ids[:2]))
+    made = make_method(method, method_parameters or {})
+    _refuse_unmet_needs(made, scenario, module)
+    model = Model(module, Head(width, seed, scenario.outputs), scenario.facts.join)
+    return Learner(model, made, training, scenario.problem, seed)
+
+
+def _refuse_unmet_needs(method: Method, scenario: Scenario, backbone: Backbone) -> None:
+    name = type(method).__name__
+    for need in sorted(method.needs):
+        if need == "edge attention":
+            if not hasattr(backbone, "edge_attention"):
+                raise InputError(
+                    f"method {name} needs a backbone with `edge_attention(inputs)`; {type(backbone).__name__} has none"
+                )
+        elif need not in _MISSING:
+            known = ", ".join(sorted([*_MISSING, "edge attention"]))
+            raise InputError(f"method {name}: needs {need!r}, which nothing offers; known: {known}")
+        elif need not in scenario.offers:
+            raise InputError(f"method {name} needs {_MISSING[need]}")

@@ -1,0 +1,45 @@
+"""Samples on their way to a backbone: arranged once per pool and backbone, then handed out row by row."""
+
+from collections.abc import Hashable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from skeleton_cgl.backbones.backbone import Backbone
+from skeleton_cgl.scenarios.inputs import Inputs, Pool
+
+
+class Feed:
+    """What a backbone is fed with on a device.
+
+    A backbone's `arrange` is given a whole pool the first time one of its samples is asked for. One arrangement is kept
+    at a time in a process, for all backbones of one identity; a backbone without an identity shares it with none.
+    """
+
+    _kept: tuple[Hashable, Inputs] | None = None
+
+    def __init__(self, backbone: Backbone, device: torch.device) -> None:
+        self._backbone = backbone
+        self._device = device
+
+    def inputs(self, pool: Pool, ids: Tensor) -> Inputs:
+        """Return samples as they are."""
+        return self._arranged(pool).rows(ids).to(self._device)
+
+    def training_inputs(self, pool: Pool, ids: Tensor) -> Inputs:
+        """Return samples as training sees them: drawn anew, where the pool augments."""
+        if not pool.augmented:
+            return self.inputs(pool, ids)
+        # The stage seeds torch's generator; drawing from it keeps augmentation a part of the stage's randomness.
+        random = np.random.default_rng(int(torch.randint(2**62, (1,))))
+        return pool.drawn(ids, random).arranged(self._backbone.arrange).to(self._device)
+
+    def _arranged(self, pool: Pool) -> Inputs:
+        wanted = (pool.digest, self._backbone.identity or self._backbone, self._device)
+        if Feed._kept is None or Feed._kept[0] != wanted:
+            Feed._kept = None
+            arranged = pool.whole().arranged(self._backbone.arrange)
+            # Rows that depend on one another need all of them: there is nothing to gain from moving some.
+            Feed._kept = (wanted, arranged if arranged.independent else arranged.to(self._device))
+        return Feed._kept[1]

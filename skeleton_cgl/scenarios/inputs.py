@@ -1,0 +1,102 @@
+"""Batches on their way into a backbone, and the pools they are drawn from. Neither knows a backbone."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+Arranged = Tensor | tuple[Tensor, ...]
+"""What a clip backbone makes of the clips of a data set: tensors with a row per clip."""
+
+
+class Inputs(Protocol):
+    """N rows; a backbone gives `places` embeddings for each of them.
+
+    independent: whether a row passes through a backbone by itself, as clips do and the nodes of a graph do not.
+    """
+
+    @property
+    def places(self) -> int: ...
+
+    @property
+    def independent(self) -> bool: ...
+
+    @property
+    def content(self) -> Any:
+        """What the backbone's `forward` is given."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def rows(self, chosen: Tensor) -> Self:
+        """Return the rows `chosen`, in that order."""
+        ...
+
+    def to(self, device: torch.device) -> Self: ...
+
+    def arranged(self, arrange: Callable[[Any], Any]) -> Self:
+        """Return these inputs with the content that a backbone's `arrange` makes of theirs."""
+        ...
+
+
+class Pool(Protocol):
+    """All samples of a scenario, without labels.
+
+    digest: changes with the samples and with their sequence. augmented: whether training inputs differ every time.
+    """
+
+    @property
+    def digest(self) -> str: ...
+
+    @property
+    def augmented(self) -> bool: ...
+
+    def whole(self) -> Inputs:
+        """Return all samples as they are, row by row."""
+        ...
+
+    def drawn(self, ids: Tensor, random: np.random.Generator) -> Inputs:
+        """Return the samples `ids` as training sees them this time."""
+        ...
+
+
+@dataclass(frozen=True)
+class Clips:
+    """Clips (N, C, T, V), or what a backbone arranged them to; (N, A, …) for A > 1 actors, embedded one by one."""
+
+    parts: Arranged
+    actors: int = 1
+
+    @property
+    def places(self) -> int:
+        return self.actors
+
+    @property
+    def independent(self) -> bool:
+        return True
+
+    @property
+    def content(self) -> Arranged:
+        return self.parts if self.actors == 1 else _each(self.parts, lambda part: part.flatten(0, 1))
+
+    def __len__(self) -> int:
+        return len(self.parts[0] if isinstance(self.parts, tuple) else self.parts)
+
+    def rows(self, chosen: Tensor) -> "Clips":
+        return replace(self, parts=_each(self.parts, lambda part: part[chosen]))
+
+    def to(self, device: torch.device) -> "Clips":
+        return replace(self, parts=_each(self.parts, lambda part: part.to(device)))
+
+    def arranged(self, arrange: Callable[[Any], Arranged]) -> "Clips":
+        arranged = arrange(self.content)
+        if self.actors > 1:
+            arranged = _each(arranged, lambda part: part.unflatten(0, (-1, self.actors)))
+        return replace(self, parts=arranged)
+
+
+def _each(parts: Arranged, change: Callable[[Tensor], Tensor]) -> Arranged:
+    return tuple(change(part) for part in parts) if isinstance(parts, tuple) else change(parts)

@@ -1,0 +1,251 @@
+"""What a query asks for: how outputs become a loss, and answers become scores. Holds no data and no truth.
+
+Letters: N samples, Q queries, O outputs of the head, G groups in which queries are judged, U units. `among` (…, O) says
+which outputs an answer may be among.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from sklearn.metrics import average_precision_score, roc_auc_score
+from torch import Tensor
+from torch.nn import functional
+
+from skeleton_cgl.errors import InputError
+from skeleton_cgl.scenarios.measures import Measure, MetricName
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What the right answers are; it stays in the scenario.
+
+    labels (Q,) or (Q, O): as in samples. asked (Q, G) bool: the groups each query counts in. unit (G,): the unit each
+    group belongs to; units without a group have no score.
+    """
+
+    labels: Tensor
+    asked: Tensor
+    unit: Tensor
+    units: int
+
+    def of(self, rows: Tensor) -> "Truth":
+        """Return the truth of some queries."""
+        return Truth(self.labels[rows], self.asked[rows], self.unit, self.units)
+
+    def measure(self, part: str, metric: str, by_group: Tensor, counts: Tensor | None = None) -> Measure:
+        """Return values (G,) as a measure: a unit has the mean of its groups that have a value."""
+        known = ~by_group.isnan()
+        total = torch.zeros(self.units, dtype=torch.float64).index_add(0, self.unit, by_group.nan_to_num(0))
+        number = torch.zeros(self.units, dtype=torch.float64).index_add(0, self.unit, known.double())
+        asked = torch.zeros(self.units, dtype=torch.int64).index_add(0, self.unit, self.asked.sum(dim=0))
+        values = torch.where(number > 0, total / number, torch.nan)
+        return Measure(part, metric, values.numpy(), asked.numpy(), None if counts is None else counts.numpy())
+
+
+class Columns(Protocol):
+    """What a problem may know of a head: the outputs it has, in the sequence of its columns."""
+
+    outputs: list[int]
+
+    def columns(self, outputs: Tensor) -> Tensor:
+        """Return the column of every output; refuse one not met."""
+        ...
+
+
+class Problem(Protocol):
+    """One class, many labels, a link: the loss of outputs, and the worth of answers.
+
+    metrics: what `measure` gives, the leading one first.
+    """
+
+    @property
+    def metrics(self) -> tuple[MetricName, ...]: ...
+
+    def targets(self, labels: Tensor, head: Columns) -> Tensor:
+        """Return what the outputs of samples should be, in the terms of a head's columns."""
+        ...
+
+    def losses(self, found: Tensor, targets: Tensor, among: Tensor) -> Tensor:
+        """Return (N,) the loss of every sample, from outputs (N, O)."""
+        ...
+
+    def weights(self, targets: Tensor) -> Tensor:
+        """Return (N,) how much each sample counts in the loss of a batch; they sum to 1."""
+        ...
+
+    def distillation(self, wanted: Tensor, found: Tensor, temperature: float) -> Tensor:
+        """Return how far outputs (N, O) are from those wanted."""
+        ...
+
+    def measure(self, answers: Tensor, truth: Truth, among: Tensor, part: str) -> tuple[Measure, ...]:
+        """Return the worth of answers (Q, O); refuse what is no answer."""
+        ...
+
+
+@dataclass(frozen=True)
+class OneClass:
+    """A query has one class: cross-entropy in which classes count equally; accuracy, with the confusion counts."""
+
+    metrics: tuple[MetricName, ...] = (MetricName("accuracy"),)
+
+    def targets(self, labels: Tensor, head: Columns) -> Tensor:
+        return head.columns(labels)
+
+    def losses(self, found: Tensor, targets: Tensor, among: Tensor) -> Tensor:
+        """Return −log softmax(found)[target], the softmax taken over the outputs `among`."""
+        return functional.cross_entropy(found.masked_fill(~among, -torch.inf), targets, reduction="none")
+
+    def weights(self, targets: Tensor) -> Tensor:
+        _, kinds, counts = targets.unique(return_inverse=True, return_counts=True)
+        return 1 / (counts[kinds] * len(counts)).float()
+
+    def distillation(self, wanted: Tensor, found: Tensor, temperature: float) -> Tensor:
+        """Return −mean Σ_c softmax(wanted/T)_c · log softmax(found/T)_c."""
+        likely = functional.softmax(wanted / temperature, dim=1)
+        return -(likely * functional.log_softmax(found / temperature, dim=1)).sum(dim=1).mean()
+
+    def measure(self, answers: Tensor, truth: Truth, among: Tensor, part: str) -> tuple[Measure, ...]:
+        """Return the accuracy; of equal answers the lowest class counts.
+
+        Refused: not a number for a class allowed, −∞ for all classes allowed.
+        """
+        _refuse_nan(answers, among)
+        largest, answered = answers.masked_fill(~among, -torch.inf).max(dim=1)
+        if largest.isneginf().any():
+            raise InputError("answers: a query has no answer above −∞ among the classes allowed")
+        classes = answers.shape[1]
+        counts = torch.bincount(truth.labels * classes + answered, minlength=classes * classes)
+        right = truth.asked & (answered == truth.labels)[:, None]
+        by_group = right.sum(dim=0).double() / truth.asked.sum(dim=0)
+        return (truth.measure(part, "accuracy", by_group, counts.reshape(classes, classes)),)
+
+
+@dataclass(frozen=True)
+class ManyLabels:
+    """A query has any number of labels: binary cross-entropy per label; average precision and ROC-AUC per label.
+
+    Labels are 0 and 1, and NaN where not known. The groups are the labels.
+    """
+
+    metrics: tuple[MetricName, ...] = (MetricName("average_precision"), MetricName("roc_auc"))
+
+    def targets(self, labels: Tensor, head: Columns) -> Tensor:
+        return labels[:, head.outputs].float()
+
+    def losses(self, found: Tensor, targets: Tensor, among: Tensor) -> Tensor:
+        """Return the mean over the known labels `among` of −log of the probability of each."""
+        counted = among & ~targets.isnan()
+        each = functional.binary_cross_entropy_with_logits(found, targets.nan_to_num(0), reduction="none")
+        return torch.where(counted, each, 0.0).sum(dim=1) / counted.sum(dim=1).clamp(min=1)
+
+    def weights(self, targets: Tensor) -> Tensor:
+        return _equal(targets)
+
+    def distillation(self, wanted: Tensor, found: Tensor, temperature: float) -> Tensor:
+        return _binary_distillation(wanted, found, temperature)
+
+    def measure(self, answers: Tensor, truth: Truth, among: Tensor, part: str) -> tuple[Measure, ...]:
+        """Return both metrics; 0 for a label that is not among what was met, NaN where one is not defined."""
+        _refuse_nan(answers, among)
+        scores = {"average_precision": average_precision_score, "roc_auc": roc_auc_score}
+        measures = []
+        for metric in self.metrics:
+            by_label = [
+                self._score(scores[metric.name], answers[:, label], truth, among[:, label], label)
+                for label in range(answers.shape[1])
+            ]
+            measures.append(truth.measure(part, metric.name, torch.tensor(by_label, dtype=torch.float64)))
+        return tuple(measures)
+
+    def _score(self, score: "_Score", answers: Tensor, truth: Truth, among: Tensor, label: int) -> float:
+        asked = truth.asked[:, label]
+        if not (asked & among).any():
+            return 0.0 if asked.any() else np.nan
+        labels = truth.labels[asked, label]
+        return _defined(score, labels, torch.where(among, answers, -torch.inf)[asked])
+
+
+@dataclass(frozen=True)
+class LinkExists:
+    """A query is a pair of nodes, linked (1) or not (0): binary cross-entropy; Hits@K and ROC-AUC per group."""
+
+    k: int = 50
+
+    @property
+    def metrics(self) -> tuple[MetricName, ...]:
+        return MetricName(f"hits@{self.k}"), MetricName("roc_auc")
+
+    def targets(self, labels: Tensor, head: Columns) -> Tensor:  # noqa: ARG002
+        return labels.float()
+
+    def losses(self, found: Tensor, targets: Tensor, among: Tensor) -> Tensor:  # noqa: ARG002
+        return functional.binary_cross_entropy_with_logits(found[:, 0], targets, reduction="none")
+
+    def weights(self, targets: Tensor) -> Tensor:
+        return _equal(targets)
+
+    def distillation(self, wanted: Tensor, found: Tensor, temperature: float) -> Tensor:
+        return _binary_distillation(wanted, found, temperature)
+
+    def measure(self, answers: Tensor, truth: Truth, among: Tensor, part: str) -> tuple[Measure, ...]:
+        _refuse_nan(answers, among)
+        hits, areas = [], []
+        for asked in truth.asked.T:
+            labels, found = truth.labels[asked], answers[asked, 0]
+            hits.append(hits_at(self.k, labels, found))
+            areas.append(_defined(roc_auc_score, labels, found))
+        by_group = (torch.tensor(values, dtype=torch.float64) for values in (hits, areas))
+        pairs = zip(self.metrics, by_group, strict=True)
+        return tuple(truth.measure(part, metric.name, values) for metric, values in pairs)
+
+
+def hits_at(k: int, labels: Tensor, found: Tensor) -> float:
+    """Return the share of links answered above the k-th highest answer to a pair without one (OGB); 1 if fewer are."""
+    linked, free = found[labels > 0], found[labels == 0]
+    if not len(linked):
+        return np.nan
+    if len(free) < k:
+        return 1.0
+    return float((linked > free.topk(k).values[-1]).double().mean())
+
+
+def scopes(lessons: Sequence[Sequence[int]], outputs: int) -> Tensor:
+    """Return (lessons + 1, outputs) bool: what a sample is answered among that reveals so manieth lesson.
+
+    The last row has all that was met: −1, which reveals nothing, is its index.
+    """
+    table = torch.zeros(len(lessons) + 1, outputs, dtype=torch.bool)
+    for place, own in enumerate(lessons):
+        table[place, list(own)] = True
+    table[-1] = table[:-1].any(dim=0)
+    return table
+
+
+class _Score(Protocol):
+    def __call__(self, labels: np.ndarray, found: np.ndarray, /) -> float: ...
+
+
+def _defined(score: _Score, labels: Tensor, found: Tensor) -> float:
+    """Return a score of binary labels; NaN where they are all alike, or there are none."""
+    if not len(labels) or bool((labels == labels[0]).all()):
+        return np.nan
+    # −∞, for what was never met, is below all others; the scores know finite numbers only.
+    return float(score(labels.numpy(), found.nan_to_num(neginf=torch.finfo(found.dtype).min).numpy()))
+
+
+def _refuse_nan(answers: Tensor, among: Tensor) -> None:
+    if answers[among].isnan().any():
+        raise InputError("answers: not a number")
+
+
+def _equal(targets: Tensor) -> Tensor:
+    return torch.full((len(targets),), 1 / max(len(targets), 1), device=targets.device)
+
+
+def _binary_distillation(wanted: Tensor, found: Tensor, temperature: float) -> Tensor:
+    """Return the mean binary cross-entropy of found/T under the probabilities of wanted/T."""
+    likely = torch.sigmoid(wanted / temperature)
+    return functional.binary_cross_entropy_with_logits(found / temperature, likely)
