@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from skeleton_cgl.analysis.results import Results
-    from skeleton_cgl.engine.study import Study
+    from skeleton_cgl.study import Study
 
 __version__ = "0.1.0"
 __all__ = ["Results", "Study", "__version__"]
 
-_LAZY = {"Study": "skeleton_cgl.engine.study", "Results": "skeleton_cgl.analysis.results"}
+_LAZY = {"Study": "skeleton_cgl.study", "Results": "skeleton_cgl.analysis.results"}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Telling a user where an error in a backbone or method of theirs happened: file, line, and the moment it was called."""
+"""Telling users where an error in a backbone or method of theirs happened: file, line, and the moment it was called."""
 
 import inspect
 import traceback
@@ -23,10 +23,10 @@ def blamed(error: BaseException, *components: object) -> str:
 
 
 def _files_of(component: object) -> list[str]:
-    """Return the files that the class of a component and those it derives from are defined in, but for the base's own."""
+    """Return the files of a component's class and of those it derives from, as far as they are a user's own."""
     found = []
     for kind in type(component).__mro__:
-        if kind.__module__.split(".")[0] in ("builtins", "torch", "abc", "typing"):
+        if kind.__module__.split(".")[0] in ("builtins", "torch", "skeleton_cgl"):
             continue
         try:
             found.append(inspect.getfile(kind))

@@ -1,20 +1,22 @@
 """What running a study would mean, told before it runs: orders, stages, and about how long they take here."""
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 from tqdm import tqdm
 
 from skeleton_cgl.engine.orders import TooManyOrders
+from skeleton_cgl.durations import duration
+from skeleton_cgl.engine.plan import Plan, Stage, make_plan
 from skeleton_cgl.engine.stage import Branch, learn_branch
 from skeleton_cgl.engine.store import Store
-from skeleton_cgl.engine.study import Plan, Stage, Study, make_plan
+from skeleton_cgl.engine.study import Study
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.scenarios.scenario import Scenario
 
 _TELLING_SECONDS = 0.3
 """A stage of fewer epochs that takes this long tells how long the whole one will."""
-_A_YEAR = 365 * 24 * 3600
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Forecast:
             f"{self.done} done, {self.stages - self.done} left",
         ]
         if self.seconds is not None:
-            lines.append(f"about {_duration(self.seconds)} on one worker, by some epochs of each method")
+            lines.append(f"about {duration(self.seconds)} on one worker, by some epochs of each method")
         return "\n".join(lines)
 
 
@@ -68,28 +70,25 @@ def plan_of(study: Study) -> Plan:
     except TooManyOrders as error:
         asked = study.variants()[0].study
         scenario = asked.make_scenario(0)
-        tasks = scenario.default_tasks
+        lessons = scenario.lessons(scenario.default)
         by = (asked.backbone[0], asked.methods[0])
-        first_two = tuple(Stage("", None, 0, *by, 0, 0, "", tasks[:step]) for step in (1, 2))
+        first_two = tuple(Stage("", None, 0, 0, *by, 0, 0, "", lessons[:step]) for step in (1, 2))
         seconds = _seconds_of_second(asked, scenario, first_two)
         if seconds is None:
             raise
-        whole = f"about {_duration(seconds * error.stages)} on one worker, at {seconds:.2g} s a stage"
+        whole = f"about {duration(seconds * error.stages)} on one worker, at {seconds:.2g} s a stage"
         raise InputError(f"{error}\nall of them would take {whole}") from error
 
 
 def _expected_seconds(plan: Plan, done: set[str]) -> float | None:
     """Return the seconds of all stages left, by the seconds of a second one of every method; None if one fails."""
-    left: dict[tuple[str, str], int] = {}
-    first_two: dict[tuple[str, str], tuple[Stage, ...]] = {}
+    first_two: dict[int, tuple[Stage, ...]] = {}
     for run in plan.runs:
-        first_two.setdefault((run.backbone, run.method), tuple(plan.stages[key] for key in run.keys[:2]))
-    for stage in (stage for key, stage in plan.stages.items() if key not in done):
-        kind = (stage.backbone.title, stage.method.title)
-        left[kind] = left.get(kind, 0) + 1
+        first_two.setdefault(run.learner, tuple(plan.stages[key] for key in run.keys[:2]))
+    left = Counter(stage.learner for key, stage in plan.stages.items() if key not in done)
     total = 0.0
-    for kind, number in tqdm(left.items(), desc="timing some epochs", unit=" methods", leave=False):
-        seconds = _seconds_of_second(*plan.setting(first_two[kind][0]), first_two[kind])
+    for learner, number in tqdm(left.items(), desc="timing some epochs", unit=" methods", leave=False):
+        seconds = _seconds_of_second(*plan.setting(first_two[learner][0]), first_two[learner])
         if seconds is None:
             return None
         total += number * seconds
@@ -111,14 +110,3 @@ def _seconds_of_second(study: Study, scenario: Scenario, stages: tuple[Stage, ..
         if record.seconds >= _TELLING_SECONDS or epochs == study.training.epochs:
             return record.seconds * study.training.epochs / epochs
         epochs = min(4 * epochs, study.training.epochs)
-
-
-def _duration(seconds: float) -> str:
-    if seconds > _A_YEAR:
-        return f"{seconds / _A_YEAR:,.0f} years"
-    minutes, seconds = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    days, hours = divmod(hours, 24)
-    if days:
-        return f"{days} d {hours} h"
-    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {seconds:02} s" if minutes else f"{seconds} s"

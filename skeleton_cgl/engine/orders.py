@@ -57,9 +57,14 @@ class AskedOrder:
     kind: Literal["task", "class"]
 
 
-def make_orders(asked: Orders, default_tasks: Sequence[Task]) -> list[AskedOrder]:
-    """Return the orders a study asks for, each once; refuse too many, none, and what does not fit the classes."""
+def make_orders(asked: Orders, default_tasks: Sequence[Task], movable: bool = True) -> list[AskedOrder]:
+    """Return the orders a study asks for, each once; refuse too many, none, and what does not fit the classes.
+
+    Units that are not movable are periods: they have one order, the calendar's, and any other is refused.
+    """
     default = tuple(default_tasks)
+    if not movable and (asked.tasks not in (None, "default") or asked.classes or asked.given):
+        raise InputError("orders: periods have one order, the calendar's; ask for it with tasks: default")
     found: dict[Order, None] = {}
     for order in itertools.chain(
         _task_orders(asked, default), _class_orders(asked, default), (_given(order, default) for order in asked.given)

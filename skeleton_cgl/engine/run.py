@@ -11,12 +11,13 @@ from types import FrameType
 
 from tqdm import tqdm
 
-from skeleton_cgl.analysis.results import Results
 from skeleton_cgl.engine.forecast import plan_of
+from skeleton_cgl.engine.plan import Plan, Stage
 from skeleton_cgl.engine.schedule import Driver, Summary
-from skeleton_cgl.engine.stage import Branch, Stage, learn_branch
+from skeleton_cgl.engine.stage import Branch, Failure, learn_branch
 from skeleton_cgl.engine.store import Store
-from skeleton_cgl.engine.study import Plan, Study
+from skeleton_cgl.engine.study import Study
+from skeleton_cgl.engine.trial import refuse_forgetful_methods
 from skeleton_cgl.engine.workers import DaskWorkers, InProcess
 
 _REDRAW_SECONDS = 0.5
@@ -30,8 +31,8 @@ def run_study(
     tree: bool = True,
     retry: bool = False,
     progress: bool = True,
-) -> Results:
-    """Run what `store` lacks of a study; return its results, with a summary of what was run.
+) -> tuple[int, Summary]:
+    """Run what `store` lacks of a study; return its number in the store and what running it came to.
 
     workers: one runs in this process, more as a local Dask cluster; cluster: the address of a scheduler instead.
     tree: False runs every order alone, from its first task on. retry: run what failed before again. The first Ctrl-C
@@ -39,13 +40,12 @@ def run_study(
     """
     plan = plan_of(study)
     with Store(store) as opened:
-        number = opened.add_study(plan)
+        refuse_forgetful_methods(plan, opened, progress)
+        number = opened.add_study(plan.row(), plan.learners, plan.runs)
         if retry:
             opened.forget_failures(plan.stages)
         summary = _run_tree(plan, opened, workers, cluster, progress) if tree else _run_alone(plan, opened, progress)
-    results = Results(store, number)
-    results.summary = summary
-    return results
+    return number, summary
 
 
 def _run_tree(plan: Plan, store: Store, workers: int, cluster: str | None, progress: bool) -> Summary:
@@ -73,12 +73,13 @@ def _run_alone(plan: Plan, store: Store, progress: bool) -> Summary:
             stages = tuple(plan.stages[key] for key in run)
             outcomes = learn_branch(*plan.setting(stages[0]), Branch(stages, None), bar.epoch)
             for stage, outcome in zip(stages, outcomes, strict=False):
-                if outcome.failure is None:
-                    store.add([(stage, outcome.record)])
+                if outcome.record is not None:
+                    store.add([(str(stage), outcome.record)])
                     summary.learned += 1
                 else:
-                    store.add_failure(stage, outcome.failure)
-                    summary.failures[str(stage)] = outcome.failure
+                    failure = outcome.failure or Failure("no record", "")
+                    store.add_failure(stage.key, str(stage), failure.reason)
+                    summary.failures[str(stage)] = failure
                 bar.finished(stage)
     return summary
 
@@ -105,12 +106,12 @@ class _Bar:
         self._bar.close()
 
     def finished(self, stage: Stage) -> None:
-        self._bar.set_postfix_str(f"{stage.method.title}, step {len(stage.prefix)}", refresh=False)
+        self._bar.set_postfix_str(f"{stage.method}, step {len(stage.prefix)}", refresh=False)
         self._bar.update()
 
     def epoch(self, stage: Stage, epoch: int, loss: float) -> None:
         epochs = self._plan.setting(stage)[0].training.epochs
-        words = f"{stage.method.title}, step {len(stage.prefix)}, epoch {epoch + 1}/{epochs}, loss {loss:.3f}"
+        words = f"{stage.method}, step {len(stage.prefix)}, epoch {epoch + 1}/{epochs}, loss {loss:.3f}"
         self._bar.set_postfix_str(words, refresh=False)
         # Not update(0): it would count as the moment from which the next stage is timed.
         if time.monotonic() - self._drawn >= _REDRAW_SECONDS:

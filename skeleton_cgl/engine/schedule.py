@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from skeleton_cgl.engine.stage import Branch, Outcome
+from skeleton_cgl.engine.plan import Plan, Stage
+from skeleton_cgl.engine.stage import Branch, Failure, Outcome
 from skeleton_cgl.engine.store import Store
-from skeleton_cgl.engine.study import Plan, Stage
 
 
 class Workers(Protocol):
@@ -32,7 +32,7 @@ class Summary:
     """What a run of a study came to."""
 
     learned: int = 0
-    failures: dict[str, str] = field(default_factory=dict)
+    failures: dict[str, Failure] = field(default_factory=dict)
     skipped: int = 0
     interrupted: bool = False
 
@@ -58,7 +58,7 @@ class Driver:
         self._stop = stop
         self._finished = finished
         self._done = store.done() & plan.stages.keys()
-        self._failed = {key: why for key, why in store.failed().items() if key in plan.stages}
+        self._failed = store.failed().keys() & plan.stages.keys()
         self._wanted = self._stages_to_learn()
         self._ready: list[tuple[int, int, str]] = []
         self._places = {key: place for place, key in enumerate(plan.stages)}
@@ -73,7 +73,7 @@ class Driver:
     def _stages_to_learn(self) -> set[str]:
         """Return the stages without a record, and those whose state is needed by one and no longer there."""
         skipped = {key for failed in self._failed for key in self._plan.descendants(failed)}
-        wanted = self._plan.stages.keys() - self._done - self._failed.keys() - skipped
+        wanted = self._plan.stages.keys() - self._done - self._failed - skipped
         for key in list(wanted):
             parent = self._plan.stages[key].parent
             while parent is not None and parent not in wanted and not self._store.states.has(parent):
@@ -123,17 +123,18 @@ class Driver:
         if outcome.key not in self._wanted:
             return
         self._wanted.discard(outcome.key)
-        if outcome.failure is not None:
-            self._store.add_failure(stage, outcome.failure)
-            self._failed[outcome.key] = self.summary.failures[str(stage)] = outcome.failure
+        if outcome.record is None:
+            failure = outcome.failure or Failure("no record", "")
+            self._store.add_failure(stage.key, str(stage), failure.reason)
+            self.summary.failures[str(stage)] = failure
             below = set(self._plan.descendants(outcome.key)) & self._wanted
             self._wanted -= below
             self.summary.skipped += len(below)
         else:
             children = self._children_wanted(outcome.key)
-            if children:
+            if children and outcome.state is not None:
                 self._store.states.write(outcome.key, outcome.state)
-            self._store.add([(stage, outcome.record)])
+            self._store.add([(str(stage), outcome.record)])
             self._done.add(outcome.key)
             self.summary.learned += 1
             for key in children:

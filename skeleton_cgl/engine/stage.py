@@ -2,31 +2,42 @@
 
 import socket
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.metadata import version
+from typing import Any
 
-from skeleton_cgl.engine.record import Record
-from skeleton_cgl.engine.study import Stage, Study
-from skeleton_cgl.errors import InputError
-from skeleton_cgl.learning.learner import LearningFailed
+from torch import Tensor
+
+from skeleton_cgl.blame import blamed
+from skeleton_cgl.engine.plan import Stage
+from skeleton_cgl.engine.record import Facts, Made, Record
+from skeleton_cgl.engine.study import Study
 from skeleton_cgl.learning.state import from_bytes, to_bytes
 from skeleton_cgl.process import settle
 from skeleton_cgl.scenarios.scenario import Scenario
-from skeleton_cgl.seeds import seed_of
 
 _PACKAGES = ("skeleton_cgl", "torch", "numpy")
 
 
 @dataclass(frozen=True)
+class Failure:
+    """Why a stage failed, in one line, and the whole way to the error."""
+
+    reason: str
+    trace: str
+
+
+@dataclass(frozen=True)
 class Outcome:
-    """A stage's record and, if asked for, the state it left; or why it failed."""
+    """What became of a stage: its record and, if asked for, the state it left; or why it failed."""
 
     key: str
     record: Record | None = None
     state: bytes | None = None
-    failure: str | None = None
+    failure: Failure | None = None
 
 
 @dataclass(frozen=True)
@@ -50,36 +61,45 @@ def learn_branch(
 ) -> list[Outcome]:
     """Learn the stages of a branch one after the other; a failed stage ends it."""
     settle()
-    learner = study.make_learner(scenario, branch.stages[0])
+    learner = branch.stages[0].new_learner(study, scenario)
     if branch.state is not None:
         learner.restore(from_bytes(branch.state))
-    queries = scenario.queries()
     outcomes = []
     for stage in branch.stages:
         started = time.perf_counter()
-        seed = seed_of("stage", study.learner_seed(stage), *stage.prefix)
         try:
             told = partial(progress, stage) if progress else None
-            learner.learn(scenario.experience(stage.prefix[-1]), seed, told)
-            score = scenario.score(learner.answer(queries, len(scenario.units)), learner.tasks)
-        except (LearningFailed, MemoryError, RuntimeError, InputError) as error:
-            # Torch reports running out of memory as a RuntimeError.
-            outcomes.append(Outcome(stage.key, failure=f"{type(error).__name__}: {error}"))
+            learner.learn(scenario.experience(stage.prefix), stage.seed(study), told)
+            # The prefix is the plan's: nothing that a method can write decides what is asked, or how it is scored.
+            scores = scenario.score(learner.answer(scenario.queries(stage.prefix)), stage.prefix)
+            state = learner.state()
+        except (Exception, SystemExit) as error:  # noqa: BLE001
+            # A user's method or backbone may raise anything; it costs this branch, and is told.
+            trace = "".join(traceback.format_exception(error))
+            reason = blamed(error, learner.method, learner.backbone)
+            outcomes.append(Outcome(stage.key, failure=Failure(reason, trace)))
             break
-        record = Record(
-            key=stage.key,
-            test=score.test,
-            validation=score.validation,
+        made = Made(
             seconds=time.perf_counter() - started,
             host=socket.gethostname(),
             versions=_versions(),
-            seed=seed,
+            seed=stage.seed(study),
+            kept=_size(state["method"]),
         )
-        state = to_bytes(learner.state()) if stage.key in branch.kept else None
-        outcomes.append(Outcome(stage.key, record, state))
+        kept = to_bytes(state) if stage.key in branch.kept else None
+        outcomes.append(Outcome(stage.key, Record(stage.key, scores, made), kept))
     return outcomes
 
 
+def _size(value: Any) -> int:
+    """Return the bytes of all tensors in nested dicts and lists."""
+    if isinstance(value, Tensor):
+        return value.numel() * value.element_size()
+    if isinstance(value, dict):
+        return sum(_size(entry) for entry in value.values())
+    return sum(_size(entry) for entry in value) if isinstance(value, list | tuple) else 0
+
+
 @cache
-def _versions() -> dict[str, str]:
-    return {package: version(package) for package in _PACKAGES}
+def _versions() -> Facts:
+    return tuple((package, version(package)) for package in _PACKAGES)

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from skeleton_cgl.engine.stage import Branch, EpochProgress, Outcome, Stage, learn_branch
-from skeleton_cgl.engine.study import Plan, Study
+from skeleton_cgl.engine.plan import Plan, Stage
+from skeleton_cgl.engine.stage import Branch, EpochProgress, Outcome, learn_branch
+from skeleton_cgl.engine.study import Study
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.scenarios.scenario import Scenario
 
