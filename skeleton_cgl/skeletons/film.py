@@ -20,6 +20,7 @@ from skeleton_cgl.errors import InputError
 from skeleton_cgl.files import write_beside
 from skeleton_cgl.skeletons.archive import Archive
 from skeleton_cgl.skeletons.layout import JointLayout
+from skeleton_cgl.skeletons.preparation import presence
 from skeleton_cgl.skeletons.recording import UNKNOWN
 
 _STILL = (".png", ".pdf", ".svg")
@@ -91,7 +92,7 @@ def make_strip(archive: Archive, index: int, frames: int | None = None) -> Strip
     chosen = np.linspace(0, length - 1, min(frames or length, length)).round().astype(np.int64)
     sequence = archive.sequence(index)[:, chosen]
     name = archive.classes[archive.labels[index]]
-    return Strip(name, length, chosen, _see(sequence), sequence.any(axis=(2, 3)))
+    return Strip(name, length, chosen, _see(sequence), presence(sequence))
 
 
 def facts_of(archive: Archive, index: int) -> list[str]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skeleton_cgl.skeletons.body import Body
-from skeleton_cgl.skeletons.script import AT_REST, Script, Value, key
+from skeleton_cgl.skeletons.sources.body import Body
+from skeleton_cgl.skeletons.sources.script import AT_REST, Script, Value, key
 
 Hand = tuple[float, float, float]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skeleton_cgl.skeletons.body import Body, Motion, along, pose
+from skeleton_cgl.skeletons.sources.body import Body, Motion, along, pose
 
 Value = float | tuple[float, ...]
 

@@ -18,8 +18,8 @@ from skeleton_cgl.reading.members import Members
 from skeleton_cgl.reading.npy import StoredArray
 from skeleton_cgl.reading.unpickle import load_pickle
 from skeleton_cgl.skeletons.layout import NTU
-from skeleton_cgl.skeletons.ntu_bodies import ACTORS, choose_actors, read_bodies
 from skeleton_cgl.skeletons.recording import UNKNOWN, BadRecording
+from skeleton_cgl.skeletons.sources.ntu_bodies import ACTORS, choose_actors, read_bodies
 
 ACTION_COUNT = 60
 FRAMES = 300
@@ -242,8 +242,7 @@ def _positions_of(path: Path, field: str | None, row_shape: tuple[int, ...]) -> 
     if len(array.shape) != 1 + len(row_shape) or array.shape[1:] != row_shape:
         expected = ", ".join(map(str, row_shape))
         raise InputError(f"{array.where}: expected the shape (N, {expected}), found {array.shape}")
-    if array.fortran_order:
-        raise InputError(f"{array.where}: in Fortran order, expected C order")
+    array.refuse_fortran_order()
     if array.dtype.kind != "f":
         raise InputError(f"{array.where}: expected floating-point numbers, found dtype {array.dtype}")
     return array
