@@ -39,8 +39,8 @@ Out = Annotated[Path, typer.Option("--out", "-o", help="The archive to write.", 
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Set bad recordings aside and list them, with reasons.")]
 Frames = Annotated[int | None, typer.Option(help="Frames of a clip.", min=1, show_default="the data set's own")]
 StreamChoice = Annotated[
-    Literal["joint", "bone", "motion", "bone-motion"],
-    typer.Option(help="Positions, or differences between joints or frames."),
+    Literal["joint", "bone", "motion", "bone-motion"] | None,
+    typer.Option(help="Positions, or differences between joints or frames.", show_default="the data set's own"),
 ]
 
 
@@ -50,7 +50,7 @@ def prepare_ucla(
     out: Out,
     skip_bad: SkipBad = False,
     frames: Frames = None,
-    stream: StreamChoice = "joint",
+    stream: StreamChoice = None,
 ) -> None:
     """Northwestern-UCLA.
 
@@ -87,7 +87,7 @@ def prepare_ntu(
     ] = None,
     skip_bad: SkipBad = False,
     frames: Frames = None,
-    stream: StreamChoice = "joint",
+    stream: StreamChoice = None,
 ) -> None:
     """NTU RGB+D, in any of the four forms it circulates in.
 
@@ -123,7 +123,7 @@ def prepare_custom(
     ] = "resample",
     skip_bad: SkipBad = False,
     frames: Annotated[int, typer.Option(help="Frames of a clip.", min=1)] = 64,
-    stream: StreamChoice = "joint",
+    stream: StreamChoice = None,
 ) -> None:
     """Any other skeleton set, from an .npz of your own and a layout file.
 
@@ -148,7 +148,7 @@ def prepare_synthetic(
     out: Out,
     seed: Annotated[int, typer.Option(help="Another seed, another data set.", min=0)] = 0,
     frames: Frames = None,
-    stream: StreamChoice = "joint",
+    stream: StreamChoice = None,
 ) -> None:
     """The built-in motion generator: ten actions, 1500 clips. Studies can also use it without a file.
 
@@ -172,7 +172,7 @@ def prepare_own(
     ] = None,
     skip_bad: SkipBad = False,
     frames: Frames = None,
-    stream: StreamChoice = "joint",
+    stream: StreamChoice = None,
 ) -> None:
     """A reader of your own: a Python file, module:Class, or the name an installed package gives it; see data/README.md.
 

@@ -23,7 +23,7 @@ from skeleton_cgl.skeletons import UCLA, Preparation, Recording, Source
 class Waves(Source):
     layout = UCLA
     classes = ("slow", "fast")
-    preparation = Preparation(frames=8, centre=1, scale="axes", fit="resample")
+    preparation = Preparation(frames=8, centre=1, scale="axes", fit="resample", stream="bone")
 
     def __init__(self, each: int = 3):
         self.each = each
@@ -94,6 +94,7 @@ def test_a_reader_that_needs_no_file_is_opened_as_it_is(run: Run, waves: Path, t
     with open_dataset(waves) as at_once, Archive.open(out) as prepared:
         assert len(at_once) == 6
         assert at_once.digest == prepared.digest
+        assert prepared.preparation.stream == "bone"
     assert "6 sequences, 2 classes" in run("show", waves)[1]
     assert run("prepare", waves, "--out", out, "--set", "each=2")[0] == 0
     with Archive.open(out) as prepared:

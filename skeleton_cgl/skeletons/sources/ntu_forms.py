@@ -54,7 +54,15 @@ class Form(Protocol):
 def entry_of(name: str) -> Entry | None:
     """Return what the name of a recording, SsssCcccPpppRrrrAaaa, says; None if it is not such a name."""
     match = NAME.fullmatch(name)
-    return Entry(name, **{fact: int(number) for fact, number in match.groupdict().items()}) if match else None
+    if match is None:
+        return None
+    return Entry(
+        name,
+        action=int(match["action"]),
+        subject=int(match["subject"]),
+        view=int(match["view"]),
+        repetition=int(match["repetition"]),
+    )
 
 
 def _entries_of(names: Sequence[Any], where: str) -> list[Entry]:
@@ -196,10 +204,10 @@ class PysklAnnotations:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._annotations: list[dict] | None = self._load()
+        self._annotations: list[dict[str, Any]] | None = self._load()
         self.entries = _entries_of([each["frame_dir"] for each in self._annotations], f"{path}: frame_dir")
 
-    def _load(self) -> list[dict]:
+    def _load(self) -> list[dict[str, Any]]:
         content = load_pickle(self._path)
         annotations = content.get("annotations") if isinstance(content, dict) else None
         if not isinstance(annotations, list):
@@ -217,7 +225,7 @@ class PysklAnnotations:
             yield _annotated_positions(*waiting.pop())
 
 
-def _annotated_positions(entry: Entry, annotation: dict) -> np.ndarray | BadRecording:
+def _annotated_positions(entry: Entry, annotation: dict[str, Any]) -> np.ndarray | BadRecording:
     lacking = [field for field in ("label", "total_frames", "keypoint") if field not in annotation]
     if lacking:
         return BadRecording(entry.name, f"field {lacking[0]!r} is missing")
