@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from skeleton_cgl.skeletons import UCLA, Archive
+from skeleton_cgl.skeletons.sources.ucla import ACTIONS
 from tests.conftest import Run
 from tests.skeletons.sources import random_recording
 from tests.skeletons.test_ucla import write_json
-
-ACTIONS = (1, 2, 3, 4, 5, 6, 8, 9, 11, 12)
 
 
 @pytest.fixture

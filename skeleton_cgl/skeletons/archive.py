@@ -20,6 +20,7 @@ from typing import Any
 import h5py
 import numpy as np
 
+from skeleton_cgl.config import place_of
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.files import write_beside
 from skeleton_cgl.skeletons.layout import JointLayout
@@ -257,10 +258,9 @@ class Archive:
 
     def index(self, sequence: str) -> int:
         """Return the index of a sequence given by name or by number; refuse an unknown one."""
-        if sequence in self.names:
-            return self.names.index(sequence)
-        if sequence.isdigit() and int(sequence) < len(self):
-            return int(sequence)
+        place = place_of(sequence, self.names)
+        if place is not None:
+            return place
         near = get_close_matches(sequence, self.names, n=1)
         raise InputError(
             f"{self.path}: no sequence {sequence!r}; expected 0–{len(self) - 1} or a name such as "

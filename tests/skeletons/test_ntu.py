@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.skeletons import NTU, Archive, BadRecording, Preparation, Recording, Source, write_archive
+from skeleton_cgl.skeletons import NTU, Archive, BadRecording, Preparation, Recording, Source
 from skeleton_cgl.skeletons.sources.ntu import ACTIONS, NtuSource
 from skeleton_cgl.skeletons.sources.ntu_bodies import choose_actors, read_bodies
 from tests.skeletons import ntu_files
@@ -283,15 +283,20 @@ def write_all_forms(folder: Path, recordings: dict[str, np.ndarray], benchmark: 
     }
 
 
+@pytest.fixture(scope="module")
+def all_forms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return write_all_forms(tmp_path_factory.mktemp("forms"), some_recordings())
+
+
 class TestForms:
     @pytest.mark.parametrize("actors", [1, 2])
-    def test_all_forms_of_the_same_recordings_give_the_same_archive(self, tmp_path: Path, actors: int) -> None:
+    def test_all_forms_of_the_same_recordings_give_the_same_archive(
+        self, all_forms: dict[str, Path], actors: int
+    ) -> None:
         recordings = some_recordings()
         digests, clips, names = {}, {}, {}
-        for form, path in write_all_forms(tmp_path, recordings).items():
-            out = tmp_path / f"{form}.h5"
-            assert write_archive(NtuSource(path, actors=actors), out) == []
-            with Archive.open(out) as archive:
+        for form, path in all_forms.items():
+            with Archive.in_memory(NtuSource(path, actors=actors)) as archive:
                 digests[form], clips[form], names[form] = archive.digest, archive.clips(), archive.names
         assert set(digests.values()) == {digests["folder"]}
         for form in clips:
