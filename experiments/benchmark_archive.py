@@ -46,9 +46,9 @@ def generate(folder: Path) -> dict[str, Path]:
 
 def prepare(source: str, archive: str) -> None:
     from skeleton_cgl.skeletons import write_archive
-    from skeleton_cgl.skeletons.ntu import open_ntu
+    from skeleton_cgl.skeletons.sources.ntu import NtuSource
 
-    write_archive(open_ntu(source, actors=2), archive)
+    write_archive(NtuSource(source, actors=2), archive)
 
 
 def read(archive: str) -> None:

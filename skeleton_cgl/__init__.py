@@ -2,11 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
+from skeleton_cgl.version import __version__
+
 if TYPE_CHECKING:
     from skeleton_cgl.analysis.results import Results
     from skeleton_cgl.study import Study
 
-__version__ = "0.1.0"
 __all__ = ["Results", "Study", "__version__"]
 
 _LAZY = {"Study": "skeleton_cgl.study", "Results": "skeleton_cgl.analysis.results"}

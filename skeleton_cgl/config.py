@@ -3,7 +3,7 @@
 Every kind of file a user writes (layouts, studies) is a pydantic model derived from `Checked` and read by `read_yaml`.
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,6 +28,13 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     known = sorted(known)
     near = get_close_matches(word, known, n=1)
     return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known)}"
+
+
+def place_of(word: str, names: Sequence[str]) -> int | None:
+    """Return the place among `names` of what a user gives by name or by number; None where there is no such one."""
+    if word in names:
+        return names.index(word)
+    return int(word) if word.isdecimal() and int(word) < len(names) else None
 
 
 def read_yaml(path: str | Path, model: type[Model]) -> Model:

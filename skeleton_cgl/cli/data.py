@@ -3,23 +3,44 @@
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from tqdm import tqdm
+from typer.core import TyperGroup
 
+from skeleton_cgl.config import set_field
 from skeleton_cgl.errors import InputError
 
+if TYPE_CHECKING:
+    from skeleton_cgl.skeletons.recording import BadRecording, Recording, Source
+
+_OWN = "READER"
+
+
+class Readers(TyperGroup):
+    """The verbs of `prepare`: a word that is none of them is what a user calls another reader."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return super().get_command(ctx, cmd_name) or self.commands[_OWN]
+
+
 data = typer.Typer()
-prepare = typer.Typer(no_args_is_help=True)
-data.add_typer(prepare, name="prepare", help="Turn skeleton recordings into one archive, ready to learn from.")
+prepare = typer.Typer(no_args_is_help=True, cls=Readers)
+data.add_typer(
+    prepare,
+    name="prepare",
+    help="Turn skeleton recordings into one archive, ready to learn from.\n\n"
+    "Example: skeleton-cgl prepare ucla nw-ucla.zip --out data/ucla.h5\n\n"
+    "Example: skeleton-cgl prepare my_reader.py recordings/ --out data/mine.h5",
+)
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="The archive to write.", show_default=False)]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Set bad recordings aside and list them, with reasons.")]
 Frames = Annotated[int | None, typer.Option(help="Frames of a clip.", min=1, show_default="the data set's own")]
 StreamChoice = Annotated[
-    Literal["joint", "bone", "motion", "bone-motion"],
-    typer.Option(help="Positions, or differences between joints or frames."),
+    Literal["joint", "bone", "motion", "bone-motion"] | None,
+    typer.Option(help="Positions, or differences between joints or frames.", show_default="the data set's own"),
 ]
 
 
@@ -29,13 +50,13 @@ def prepare_ucla(
     out: Out,
     skip_bad: SkipBad = False,
     frames: Frames = None,
-    stream: StreamChoice = "joint",
+    stream: StreamChoice = None,
 ) -> None:
     """Northwestern-UCLA.
 
     Example: skeleton-cgl prepare ucla nw-ucla.zip --out data/ucla.h5
     """
-    from skeleton_cgl.skeletons.ucla import UclaSource
+    from skeleton_cgl.skeletons.sources.ucla import UclaSource
 
     _write(UclaSource(source), out, skip_bad, frames=frames, stream=stream)
 
@@ -66,15 +87,15 @@ def prepare_ntu(
     ] = None,
     skip_bad: SkipBad = False,
     frames: Frames = None,
-    stream: StreamChoice = "joint",
+    stream: StreamChoice = None,
 ) -> None:
     """NTU RGB+D, in any of the four forms it circulates in.
 
     Example: skeleton-cgl prepare ntu nturgbd_skeletons.zip --out data/ntu.h5 --skip-bad
     """
-    from skeleton_cgl.skeletons.ntu import open_ntu
+    from skeleton_cgl.skeletons.sources.ntu import NtuSource
 
-    recordings = open_ntu(
+    recordings = NtuSource(
         source,
         classes=_numbers(classes, "--classes"),
         benchmark=benchmark,
@@ -102,15 +123,15 @@ def prepare_custom(
     ] = "resample",
     skip_bad: SkipBad = False,
     frames: Annotated[int, typer.Option(help="Frames of a clip.", min=1)] = 64,
-    stream: StreamChoice = "joint",
+    stream: StreamChoice = None,
 ) -> None:
     """Any other skeleton set, from an .npz of your own and a layout file.
 
     Example: skeleton-cgl prepare custom florence.npz --layout florence.yaml --out data/florence.h5
     """
-    from skeleton_cgl.skeletons.custom import CustomSource
     from skeleton_cgl.skeletons.layout import read_layout
     from skeleton_cgl.skeletons.preparation import Preparation
+    from skeleton_cgl.skeletons.sources.custom import CustomSource
 
     joints = read_layout(layout)
     preparation = Preparation(
@@ -127,20 +148,51 @@ def prepare_synthetic(
     out: Out,
     seed: Annotated[int, typer.Option(help="Another seed, another data set.", min=0)] = 0,
     frames: Frames = None,
-    stream: StreamChoice = "joint",
+    stream: StreamChoice = None,
 ) -> None:
     """The built-in motion generator: ten actions, 1500 clips. Studies can also use it without a file.
 
     Example: skeleton-cgl prepare synthetic --out data/synthetic.h5
     """
-    from skeleton_cgl.skeletons.synthetic import SyntheticSource
+    from skeleton_cgl.skeletons.sources.synthetic import SyntheticSource
 
     _write(SyntheticSource(seed=seed), out, skip_bad=False, frames=frames, stream=stream)
 
 
+@prepare.command(_OWN)
+def prepare_own(
+    context: typer.Context,
+    out: Out,
+    source: Annotated[
+        Path | None, typer.Argument(help="The recordings, if the reader takes any.", show_default=False)
+    ] = None,
+    parameters: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A parameter of the reader: NAME=VALUE. May be given again.", show_default=False),
+    ] = None,
+    skip_bad: SkipBad = False,
+    frames: Frames = None,
+    stream: StreamChoice = None,
+) -> None:
+    """A reader of your own: a Python file, module:Class, or the name an installed package gives it; see data/README.md.
+
+    Example: skeleton-cgl prepare my_reader.py recordings/ --out data/mine.h5 --set part=train
+    """
+    from skeleton_cgl.skeletons.datasets import make_source
+
+    if source is not None and not source.exists():
+        raise InputError(f"{source}: no such file or folder")
+    given: dict[str, Any] = {}
+    for assignment in parameters or []:
+        set_field(given, assignment)
+    _write(make_source(str(context.info_name), source, given), out, skip_bad, frames=frames, stream=stream)
+
+
 @data.command()
 def show(
-    archive: Annotated[str, typer.Argument(help="An archive, or the name of a built-in data set (synthetic).")],
+    archive: Annotated[
+        str, typer.Argument(help="An archive, or a data set without files: synthetic, or a reader of your own.")
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     verify: Annotated[bool, typer.Option("--verify", help="Read everything and compare with the digest.")] = False,
     out: Annotated[
@@ -175,7 +227,7 @@ def show(
     typer.echo(json.dumps(summary, indent=2, ensure_ascii=False) if as_json else describe(summary))
 
 
-def _write(source: Any, out: Path, skip_bad: bool, **settings: Any) -> None:
+def _write(source: "Source", out: Path, skip_bad: bool, **settings: Any) -> None:
     """Write the archive of a source with a progress bar, then say what was written and what was set aside."""
     from skeleton_cgl.skeletons.archive import Archive, write_archive
     from skeleton_cgl.skeletons.preparation import Preparation
@@ -183,7 +235,7 @@ def _write(source: Any, out: Path, skip_bad: bool, **settings: Any) -> None:
     given = {name: value for name, value in settings.items() if value is not None}
     preparation = Preparation.model_validate(source.preparation.model_dump() | given)
 
-    def progress(recordings: Iterator[Any], total: int) -> Iterable[Any]:
+    def progress(recordings: "Iterator[Recording | BadRecording]", total: int) -> "Iterable[Recording | BadRecording]":
         return tqdm(recordings, total=total, desc=f"prepare {out.name}", unit=" clips", mininterval=0.5)
 
     bad = write_archive(source, out, skip_bad, progress, preparation)

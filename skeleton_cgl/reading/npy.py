@@ -37,7 +37,7 @@ class StoredArray:
         self._path, self._field = path, field
         self.where = f"{path}: array {field!r}" if field else str(path)
         with self._open() as (stream, size):
-            self.shape, self.fortran_order, self.dtype = self._read_header(stream)
+            self.shape, self._fortran_order, self.dtype = self._read_header(stream)
             self._start = stream.tell()
         self._row_bytes = int(np.prod(self.shape[1:])) * self.dtype.itemsize
         expected = self._start + (self.shape or (1,))[0] * self._row_bytes
@@ -58,10 +58,14 @@ class StoredArray:
     def __len__(self) -> int:
         return self.shape[0]
 
+    def refuse_fortran_order(self) -> None:
+        """Refuse an array whose rows do not stand one after the other."""
+        if self._fortran_order:
+            raise InputError(f"{self.where}: in Fortran order, expected C order (numpy.ascontiguousarray)")
+
     def rows(self, chosen: Sequence[int]) -> Iterator[np.ndarray]:
         """Yield the chosen rows, which must ascend: a compressed file is read forwards only. Refused: Fortran order."""
-        if self.fortran_order:
-            raise InputError(f"{self.where}: in Fortran order, expected C order (numpy.ascontiguousarray)")
+        self.refuse_fortran_order()
         with self._open() as (stream, _):
             for row in chosen:
                 stream.seek(self._start + row * self._row_bytes)

@@ -47,13 +47,13 @@ def _encode(text: str, encoding: str) -> bytes:
     return codecs.encode(text, encoding)
 
 
-def _numpy_names() -> dict[tuple[str, str], Callable]:
+def _numpy_names() -> dict[tuple[str, str], Callable[..., Any]]:
     """Return what a pickled array refers to, under the module names of NumPy 1 and 2."""
     # The public way to the functions that rebuild arrays is to ask an array how it is pickled.
-    reconstruct = np.zeros(1).__reduce__()[0]
-    scalar = np.float64(0).__reduce__()[0]
-    from_buffer = np.zeros(1).__reduce_ex__(5)[0]
-    names: dict[tuple[str, str], Callable] = {("numpy", "ndarray"): np.ndarray, ("numpy", "dtype"): np.dtype}
+    reconstruct: Any = np.zeros(1).__reduce__()[0]
+    scalar: Any = np.float64(0).__reduce__()[0]
+    from_buffer: Any = np.zeros(1).__reduce_ex__(5)[0]
+    names: dict[tuple[str, str], Callable[..., Any]] = {("numpy", "ndarray"): np.ndarray, ("numpy", "dtype"): np.dtype}
     for package in ("numpy.core", "numpy._core"):
         names[f"{package}.multiarray", "_reconstruct"] = reconstruct
         names[f"{package}.multiarray", "scalar"] = scalar
@@ -78,7 +78,7 @@ class SparseRows:
 
 
 _PLAIN = (set, frozenset, complex, bytearray, list, dict, tuple)
-_ALLOWED: dict[tuple[str, str], Callable] = {
+_ALLOWED: dict[tuple[str, str], Callable[..., Any]] = {
     **_numpy_names(),
     ("collections", "OrderedDict"): OrderedDict,
     ("collections", "defaultdict"): defaultdict,
@@ -89,7 +89,7 @@ _ALLOWED: dict[tuple[str, str], Callable] = {
 }
 
 
-class _Memo(dict):
+class _Memo(dict[int, Any]):
     """The memo of an unpickler, which would keep the bytes of every array as text until the end, without that text.
 
     Old protocols write bytes as text, and a pickler never refers to such a text again.

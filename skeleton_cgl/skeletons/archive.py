@@ -15,20 +15,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import h5py
 import numpy as np
 
-import skeleton_cgl
+from skeleton_cgl.config import place_of
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.files import write_beside
 from skeleton_cgl.skeletons.layout import JointLayout
 from skeleton_cgl.skeletons.preparation import Augmentation, Preparation, centre, make_clip
-from skeleton_cgl.skeletons.recording import BadRecording, Recording, Source, tidy
+from skeleton_cgl.skeletons.recording import FACTS, BadRecording, Recording, Source, tidy
+from skeleton_cgl.version import __version__
 
 FORMAT = "skeleton_cgl archive"
 VERSION = 1
-FACTS = ("subject", "view", "repetition")
 _FRAMES_PER_CHUNK = 128
 _FRAMES_PER_WRITE = 16 * _FRAMES_PER_CHUNK
 
@@ -50,8 +51,8 @@ def write_archive(
 
     `preparation` is what clips are made by unless they are asked for otherwise; by default the source's own.
 
-    Refused: a bad recording, unless `skip_bad`; a class without a recording. What is refused leaves no file behind,
-    and leaves an archive that stood at `path` as it was.
+    Refused: a bad recording, unless `skip_bad`; a class without a recording; a centre that is no joint. What is refused
+    leaves no file behind, and leaves an archive that stood at `path` as it was.
     """
     path = Path(path)
     with write_beside(path) as unfinished, h5py.File(unfinished, "w") as file:
@@ -61,8 +62,10 @@ def write_archive(
 def _write(
     source: Source, file: h5py.File, preparation: Preparation, skip_bad: bool, progress: Progress
 ) -> list[BadRecording]:
+    if preparation.centre >= len(source.layout):
+        raise InputError(f"centre: joint {preparation.centre} is outside the joints 0–{len(source.layout) - 1}")
     bad: list[BadRecording] = []
-    facts: dict[str, list] = {name: [] for name in ("name", "label", *FACTS)}
+    facts: dict[str, list[Any]] = {name: [] for name in ("name", "label", *FACTS)}
     starts = [0]
     positions = _PositionWriter(file)
     for recording in progress(source.recordings(), len(source)):
@@ -91,7 +94,7 @@ def _write(
         layout=source.layout.model_dump_json(),
         classes=json.dumps(source.classes),
         preparation=preparation.model_dump_json(),
-        provenance=json.dumps({"skeleton_cgl": skeleton_cgl.__version__, **source.provenance}),
+        provenance=json.dumps({"skeleton_cgl": __version__, **source.provenance}),
         set_aside=json.dumps([[recording.name, recording.reason] for recording in bad]),
     )
     file.attrs["digest"] = _digest(file)
@@ -255,10 +258,9 @@ class Archive:
 
     def index(self, sequence: str) -> int:
         """Return the index of a sequence given by name or by number; refuse an unknown one."""
-        if sequence in self.names:
-            return self.names.index(sequence)
-        if sequence.isdigit() and int(sequence) < len(self):
-            return int(sequence)
+        place = place_of(sequence, self.names)
+        if place is not None:
+            return place
         near = get_close_matches(sequence, self.names, n=1)
         raise InputError(
             f"{self.path}: no sequence {sequence!r}; expected 0–{len(self) - 1} or a name such as "

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
+from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -20,6 +21,7 @@ from skeleton_cgl.errors import InputError
 from skeleton_cgl.files import write_beside
 from skeleton_cgl.skeletons.archive import Archive
 from skeleton_cgl.skeletons.layout import JointLayout
+from skeleton_cgl.skeletons.preparation import presence
 from skeleton_cgl.skeletons.recording import UNKNOWN
 
 _STILL = (".png", ".pdf", ".svg")
@@ -38,7 +40,7 @@ _SCREEN_WIDTH, _SCREEN_HEIGHT = 2.0, 2.2
 class _Pen:
     colour: str
     width: float
-    dashes: str | tuple[int, tuple[float, float]] = "solid"
+    dashes: Literal["solid"] | tuple[float, tuple[float, float]] = "solid"
 
 
 # The colours of Okabe & Ito, which the colour-blind tell apart; width and dashes tell them apart in grey print.
@@ -91,7 +93,7 @@ def make_strip(archive: Archive, index: int, frames: int | None = None) -> Strip
     chosen = np.linspace(0, length - 1, min(frames or length, length)).round().astype(np.int64)
     sequence = archive.sequence(index)[:, chosen]
     name = archive.classes[archive.labels[index]]
-    return Strip(name, length, chosen, _see(sequence), sequence.any(axis=(2, 3)))
+    return Strip(name, length, chosen, _see(sequence), presence(sequence))
 
 
 def facts_of(archive: Archive, index: int) -> list[str]:
@@ -126,7 +128,8 @@ def on_screen(strip: Strip) -> np.ndarray:
     """Return (A, F, V, 2) in inches: the figures where they are, at the scale at which all of them fit the screen."""
     lowest, highest = _extent(strip)
     low, high = lowest.min(axis=0), highest.max(axis=0)
-    scale = _scale(*(high - low), _SCREEN_WIDTH - 2 * _MARGIN, _SCREEN_HEIGHT - _HEAD_HEIGHT - _GROUND)
+    width, height = high - low
+    scale = _scale(width, height, _SCREEN_WIDTH - 2 * _MARGIN, _SCREEN_HEIGHT - _HEAD_HEIGHT - _GROUND)
     origin = np.array([(low[0] + high[0]) / 2, low[1]])
     return (strip.points - origin) * scale + np.array([_SCREEN_WIDTH / 2, _GROUND])
 
@@ -139,7 +142,7 @@ def _extent(strip: Strip) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _scale(width: float, height: float, room_across: float, room_up: float) -> float:
-    return 1 / max(width / room_across, height / room_up, np.finfo(np.float32).tiny)
+    return 1 / max(width / room_across, height / room_up, float(np.finfo(np.float32).tiny))
 
 
 def film_strips(archive: Archive, path: str | Path, frames: int = 8, sequences: Sequence[int] | None = None) -> None:

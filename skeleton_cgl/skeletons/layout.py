@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import field_validator, model_validator
 
-from skeleton_cgl.config import Checked, did_you_mean, read_yaml
+from skeleton_cgl.config import Checked, did_you_mean, place_of, read_yaml
 from skeleton_cgl.errors import InputError
 
 if TYPE_CHECKING:
@@ -100,11 +100,10 @@ class JointLayout(Checked):
 
     def index(self, joint: str) -> int:
         """Return the index of a joint given by name or by number; refuse an unknown one."""
-        if joint in self.joints:
-            return self.joints.index(joint)
-        if joint.isdigit() and int(joint) < len(self):
-            return int(joint)
-        raise InputError(f"layout {self.name!r} has no joint {joint!r}{did_you_mean(joint, self.joints)}")
+        place = place_of(joint, self.joints)
+        if place is None:
+            raise InputError(f"layout {self.name!r} has no joint {joint!r}{did_you_mean(joint, self.joints)}")
+        return place
 
     def parents(self) -> np.ndarray:
         """Return (V,) the parent of every joint; the root is its own."""

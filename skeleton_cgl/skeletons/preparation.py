@@ -43,9 +43,14 @@ class Augmentation(Checked):
     frames: bool = True
 
 
+def presence(sequence: np.ndarray) -> np.ndarray:
+    """Return (A, T) bool: the frames an actor is not missing from."""
+    return np.asarray(sequence.any(axis=(2, 3)))
+
+
 def centre(sequence: np.ndarray, joint: int) -> np.ndarray:
     """Return the sequence with the first actor's `joint` in its first real frame at the origin."""
-    present = _present(sequence)
+    present = presence(sequence)
     origin = sequence[0, np.argmax(present[0]), joint]
     return np.where(present[..., None, None], sequence - origin, np.float32(0))
 
@@ -78,11 +83,6 @@ def make_clip(
     return _stream(sequence[:, frames], layout, preparation.stream)
 
 
-def _present(sequence: np.ndarray) -> np.ndarray:
-    """Return (A, T) bool: the frames an actor is not missing from."""
-    return sequence.any(axis=(2, 3))
-
-
 def _frames(length: int, preparation: Preparation) -> np.ndarray:
     if preparation.fit == "resample":
         return np.floor(np.linspace(0, length - 1, preparation.frames)).astype(np.int64)
@@ -90,7 +90,7 @@ def _frames(length: int, preparation: Preparation) -> np.ndarray:
 
 
 def _scale_axes(sequence: np.ndarray) -> np.ndarray:
-    present = _present(sequence)
+    present = presence(sequence)
     values = sequence[present]
     low, high = values.min(axis=(0, 1)), values.max(axis=(0, 1))
     span = high - low
@@ -101,14 +101,23 @@ def _scale_axes(sequence: np.ndarray) -> np.ndarray:
 def _rotate_and_scale(sequence: np.ndarray, augmentation: Augmentation, random: np.random.Generator) -> np.ndarray:
     about_x, about_y = np.deg2rad(random.uniform(-augmentation.rotation, augmentation.rotation, 2))
     factor = random.uniform(*augmentation.scaling)
-    cos_x, sin_x, cos_y, sin_y = np.cos(about_x), np.sin(about_x), np.cos(about_y), np.sin(about_y)
-    turn_x = np.array([[1, 0, 0], [0, cos_x, -sin_x], [0, sin_x, cos_x]])
-    turn_y = np.array([[cos_y, 0, sin_y], [0, 1, 0], [-sin_y, 0, cos_y]])
-    return sequence @ (factor * turn_y @ turn_x).T.astype(np.float32)
+    return sequence @ (factor * turn_about_y(about_y) @ turn_about_x(about_x)).T.astype(np.float32)
+
+
+def turn_about_x(angle: float) -> np.ndarray:
+    """Return (3, 3): the rotation about x by an angle in radians, for positions as columns."""
+    cos, sin = np.cos(angle), np.sin(angle)
+    return np.array([[1, 0, 0], [0, cos, -sin], [0, sin, cos]])
+
+
+def turn_about_y(angle: float) -> np.ndarray:
+    """Return (3, 3): the rotation about y by an angle in radians, for positions as columns."""
+    cos, sin = np.cos(angle), np.sin(angle)
+    return np.array([[cos, 0, sin], [0, 1, 0], [-sin, 0, cos]])
 
 
 def _stream(clip: np.ndarray, layout: JointLayout, stream: str) -> np.ndarray:
-    present = _present(clip)
+    present = presence(clip)
     if stream in ("bone", "bone-motion"):
         clip = clip - clip[:, :, layout.parents()]
     if stream in ("motion", "bone-motion"):

@@ -3,18 +3,22 @@
 Shapes use the letters A actors, T frames, V joints, C coordinates throughout.
 """
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from types import MappingProxyType
 
 import numpy as np
 
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.skeletons.layout import JointLayout
-from skeleton_cgl.skeletons.preparation import Preparation
+from skeleton_cgl.skeletons.preparation import Preparation, presence
+
+FACTS = ("subject", "view", "repetition")
+"""What may be known of a recording besides its name and class."""
 
 UNKNOWN = -1
-"""The value of a subject, view or repetition that the source does not tell."""
+"""The value of a fact that the source does not tell."""
 
 
 @dataclass(frozen=True)
@@ -40,21 +44,26 @@ class BadRecording:
         return f"{self.name}: {self.reason}"
 
 
-class Source(Protocol):
-    """Recordings of one data set, read one at a time; what is wrong with the whole is refused when it is made."""
+class Source(ABC):
+    """Recordings of one data set, read one at a time; what is wrong with the whole is refused when it is made.
+
+    A reader derives from it and sets layout, classes and preparation, for all its objects or when one is made.
+    preparation: how clips are made unless asked for otherwise; provenance: what an archive tells of where it came from.
+    A reader of files takes their place as `path`.
+    """
 
     layout: JointLayout
     classes: tuple[str, ...]
     preparation: Preparation
-    provenance: dict[str, str]
+    provenance: Mapping[str, str] = MappingProxyType({})
 
+    @abstractmethod
     def __len__(self) -> int:
-        """The number of recordings, good and bad."""
-        ...
+        """Return the number of recordings, good and bad."""
 
+    @abstractmethod
     def recordings(self) -> Iterator[Recording | BadRecording]:
         """Yield every recording once, in a fixed order, holding one in memory at a time."""
-        ...
 
 
 def tidy(positions: np.ndarray, layout: JointLayout) -> np.ndarray:
@@ -71,7 +80,7 @@ def tidy(positions: np.ndarray, layout: JointLayout) -> np.ndarray:
     if not np.isfinite(positions).all():
         actor, frame, joint, _ = np.argwhere(~np.isfinite(positions))[0]
         raise InputError(f"value not finite at actor {actor}, frame {frame}, joint {joint}")
-    present = positions.any(axis=(2, 3))
-    if not present.any():
+    someone = presence(positions).any(axis=0)
+    if not someone.any():
         raise InputError("no frame has a skeleton in it")
-    return positions[:, present.any(axis=0)]
+    return positions[:, someone]

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from skeleton_cgl.skeletons import UCLA, BadRecording, JointLayout, Preparation, Recording
+from skeleton_cgl.skeletons import UCLA, BadRecording, JointLayout, Preparation, Recording, Source
 
 RESAMPLED = Preparation(frames=16, centre=1, scale="axes", fit="resample")
 
 
 @dataclass
-class ListSource:
+class ListSource(Source):
     """A source of recordings that are there already."""
 
     items: Sequence[Recording | BadRecording]

@@ -139,6 +139,17 @@ def test_a_class_without_recordings_is_refused(tmp_path: Path) -> None:
         write_archive(ListSource([]), tmp_path / "out.h5")
 
 
+def test_a_centre_that_is_no_joint_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+    class Unread(ListSource):
+        def recordings(self):
+            raise AssertionError
+
+    source = Unread([], preparation=Preparation(frames=4, centre=20, scale="axes", fit="resample"))
+    with pytest.raises(InputError, match="centre: joint 20 is outside the joints 0–19"):
+        write_archive(source, tmp_path / "out.h5")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_recordings_of_different_shapes_are_refused(tmp_path: Path) -> None:
     source = ListSource([random_recording(0, 5, 0), random_recording(1, 5, 1, actors=2)])
     with pytest.raises(InputError, match=r"same actors.*\(1, 20, 3\), found \(2, 20, 3\)"):

@@ -23,7 +23,7 @@ from skeleton_cgl.skeletons.film import (
 from skeleton_cgl.skeletons.layout import JointLayout
 from skeleton_cgl.skeletons.preparation import Preparation
 from skeleton_cgl.skeletons.recording import Recording
-from skeleton_cgl.skeletons.synthetic import SyntheticSource
+from skeleton_cgl.skeletons.sources.synthetic import SyntheticSource
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ import pytest
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.skeletons.archive import Archive
 from skeleton_cgl.skeletons.layout import UCLA
-from skeleton_cgl.skeletons.script import key
-from skeleton_cgl.skeletons.synthetic import SyntheticSource, look, make_performance, make_performer, sense
+from skeleton_cgl.skeletons.sources.script import key
+from skeleton_cgl.skeletons.sources.synthetic import SyntheticSource, look, make_performance, make_performer, sense
 
 JOINT = {name: number for number, name in enumerate(UCLA.joints)}
 LABEL = {name: label for label, name in enumerate(SyntheticSource.classes)}

@@ -7,7 +7,7 @@ import pytest
 
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.skeletons import Archive, BadRecording, write_archive
-from skeleton_cgl.skeletons.ucla import ACTIONS, UclaSource
+from skeleton_cgl.skeletons.sources.ucla import ACTIONS, UclaSource
 from tests.shared_data import FOLDER, needs
 
 
@@ -88,6 +88,7 @@ def test_the_real_recordings_come_out_as_the_formula_says(tmp_path: Path) -> Non
     assert write_archive(UclaSource(FOLDER / "nw-ucla.zip"), path) == []
     with Archive.open(path) as archive, zipfile.ZipFile(FOLDER / "nw-ucla.zip") as recordings:
         assert len(archive) == 1484
+        assert archive.digest.startswith("e586aff0d7dd")
         assert np.bincount(archive.labels).tolist() == [150, 152, 141, 173, 148, 149, 142, 142, 145, 142]
         chosen = ["a02_s09_e04_v02", "a01_s01_e00_v01", "a12_s10_e03_v03", "a04_s05_e02_v01", "a09_s02_e00_v02"]
         clips = archive.clips([archive.index(name) for name in chosen])

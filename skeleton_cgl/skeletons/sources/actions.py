@@ -5,15 +5,13 @@ They follow the actions of N-UCLA (Wang et al. 2014) and are written for right-h
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 
-from skeleton_cgl.skeletons.body import Body
-from skeleton_cgl.skeletons.script import AT_REST, Script, Value, key
+from skeleton_cgl.skeletons.sources.body import Body
+from skeleton_cgl.skeletons.sources.script import AT_REST, HANGING, Hand, Script, Value, key
 
-Hand = tuple[float, float, float]
-
-_HANGING: Hand = AT_REST["main"]
 _ON_THIGH: Hand = (0.0, -0.62, 0.42)
 _UPRIGHT = {name: AT_REST[name] for name in ("lean", "twist", "nod", "drop")}
 
@@ -35,11 +33,13 @@ class Performer:
 
 
 def _between(begin: Hand, end: Hand, part: float) -> Hand:
-    return tuple((1 - part) * b + part * e for b, e in zip(begin, end, strict=True))
+    outward, up, forward = ((1 - part) * b + part * e for b, e in zip(begin, end, strict=True))
+    return outward, up, forward
 
 
 def _near(hand: Hand, random: np.random.Generator, spread: float = 0.08) -> Hand:
-    return tuple(np.array(hand) + spread * random.normal(size=3))
+    outward, up, forward = np.array(hand) + spread * random.normal(size=3)
+    return outward, up, forward
 
 
 def _pick_up(who: Performer, random: np.random.Generator, idle_joins: float, frames: float) -> Script:
@@ -48,15 +48,15 @@ def _pick_up(who: Performer, random: np.random.Generator, idle_joins: float, fra
     squat = np.clip(who.squat + random.normal(0, 0.15), 0, 1)
     bent = {"lean": min(depth * (88 - 30 * squat), 100), "drop": depth * (0.12 + 0.4 * squat), "nod": 15.0}
     thing: Hand = _near((-0.12, -0.84, 0.46), random, 0.06)
-    carried: Hand = _between(_HANGING, _near((-0.1, -0.5, 0.45), random), random.uniform(0, 1))
-    rest = _between(_HANGING, _ON_THIGH, random.uniform(0, 0.5))
+    carried: Hand = _between(HANGING, _near((-0.1, -0.5, 0.45), random), random.uniform(0, 1))
+    rest = _between(HANGING, _ON_THIGH, random.uniform(0, 0.5))
     down = random.normal(0.42, 0.06)
     up = down + random.uniform(0.05, 0.18)
     return Script(
         frames,
         (
             key(-0.4, walked=0, swing=who.swing),
-            key(0.0, main=_near(_HANGING, random), idle=_near(_HANGING, random), **_UPRIGHT),
+            key(0.0, main=_near(HANGING, random), idle=_near(HANGING, random), **_UPRIGHT),
             key(down - 0.1, walked=1),
             key(down, main=thing, idle=_between(rest, thing, idle_joins), twist=20 * (1 - idle_joins), **bent),
             key(up, main=thing, idle=_between(rest, thing, idle_joins), twist=20 * (1 - idle_joins), **bent),
@@ -79,7 +79,7 @@ def pick_up_with_two_hands(who: Performer, random: np.random.Generator) -> Scrip
 def drop_trash(who: Performer, random: np.random.Generator) -> Script:
     """Step up to the bin, hold the thing out over it with one arm, let go, take the arm back."""
     bin_above: Hand = _near((0.25, -0.5, 0.6), random, 0.2)
-    held: Hand = _between(_HANGING, (0.0, -0.55, 0.4), random.uniform(0, 1))
+    held: Hand = _between(HANGING, (0.0, -0.55, 0.4), random.uniform(0, 1))
     bent = {
         "lean": who.vigour * random.uniform(5, 50),
         "drop": random.uniform(0.02, 0.15),
@@ -91,11 +91,11 @@ def drop_trash(who: Performer, random: np.random.Generator) -> Script:
         30,
         (
             key(-0.4, walked=0),
-            key(0.0, main=held, idle=_near(_HANGING, random), **_UPRIGHT),
+            key(0.0, main=held, idle=_near(HANGING, random), **_UPRIGHT),
             key(out - 0.1, walked=1),
             key(out, main=bin_above, **bent),
             key(back, main=_near(bin_above, random, 0.05), **bent),
-            key(1.0, main=_near(_HANGING, random), **_UPRIGHT),
+            key(1.0, main=_near(HANGING, random), **_UPRIGHT),
         ),
         steps=int(random.integers(0, 3)),
         stride=random.uniform(0.2, 0.45),
@@ -105,8 +105,12 @@ def drop_trash(who: Performer, random: np.random.Generator) -> Script:
 
 def walk_around(who: Performer, random: np.random.Generator) -> Script:
     """Walk along a curve with arms swinging; the recording begins and ends amid the walk."""
-    arms = _between(_HANGING, (0.05, -0.75, 0.3), random.uniform(0, 0.5))
-    stroll = {"main": _near(arms, random, 0.05), "idle": _near(arms, random, 0.05), "lean": random.normal(5, 3)}
+    arms = _between(HANGING, (0.05, -0.75, 0.3), random.uniform(0, 0.5))
+    stroll: dict[str, Value] = {
+        "main": _near(arms, random, 0.05),
+        "idle": _near(arms, random, 0.05),
+        "lean": random.normal(5, 3),
+    }
     return Script(
         36,
         (
@@ -121,8 +125,8 @@ def walk_around(who: Performer, random: np.random.Generator) -> Script:
 
 def carry(who: Performer, random: np.random.Generator) -> Script:
     """Walk with both forearms held in front, around a thing; the arms give a little at every step."""
-    load: Hand = _between(_HANGING, (-0.1, -0.45, 0.55), random.uniform(0.35, 1))
-    held = {"main": _near(load, random), "idle": _near(load, random), "lean": random.normal(2, 4)}
+    load: Hand = _between(HANGING, (-0.1, -0.45, 0.55), random.uniform(0.35, 1))
+    held: dict[str, Value] = {"main": _near(load, random), "idle": _near(load, random), "lean": random.normal(2, 4)}
     return Script(
         33,
         (
@@ -135,7 +139,18 @@ def carry(who: Performer, random: np.random.Generator) -> Script:
     )
 
 
-def _seated(random: np.random.Generator) -> dict[str, Value]:
+class _Hips(TypedDict):
+    drop: float
+    shift: tuple[float, float]
+
+
+class _Seated(_Hips):
+    lean: float
+    main: Hand
+    idle: Hand
+
+
+def _seated(random: np.random.Generator) -> _Seated:
     thighs = _between(_ON_THIGH, (0.15, -0.85, 0.2), random.uniform(0, 0.6))
     return {
         "drop": random.uniform(0.38, 0.55),
@@ -146,7 +161,7 @@ def _seated(random: np.random.Generator) -> dict[str, Value]:
     }
 
 
-def _half_up(seated: dict[str, Value], random: np.random.Generator) -> dict[str, Value]:
+def _half_up(seated: _Hips, random: np.random.Generator) -> _Hips:
     """Return where the hips are in finding their place on the seat: mostly near it, at times more than half up."""
     part = 1 - 0.7 * random.beta(1, 1.2)
     right, forward = seated["shift"]
@@ -160,9 +175,7 @@ def sit_down(who: Performer, random: np.random.Generator) -> Script:
     return Script(
         28,
         (
-            key(
-                max(low - random.uniform(0.3, 0.65), -0.15), main=_near(_HANGING, random), idle=_near(_HANGING, random)
-            ),
+            key(max(low - random.uniform(0.3, 0.65), -0.15), main=_near(HANGING, random), idle=_near(HANGING, random)),
             key(low - 0.15, lean=who.vigour * random.uniform(15, 45)),
             key(low, **seated),
             key(1.1, **_half_up(seated, random)),
@@ -174,10 +187,11 @@ def stand_up(who: Performer, random: np.random.Generator) -> Script:
     """Settle on the chair, bow the trunk until the weight is over the feet, rise, let the arms fall."""
     low = random.uniform(0.2, 0.7)
     seated = _seated(random)
+    settling: _Seated = {**seated, **_half_up(seated, random)}
     return Script(
         26,
         (
-            key(-0.1, **{**seated, **_half_up(seated, random)}),
+            key(-0.1, **settling),
             key(low, **seated),
             key(low + 0.15, lean=who.vigour * random.uniform(15, 45)),
             key(
@@ -185,8 +199,8 @@ def stand_up(who: Performer, random: np.random.Generator) -> Script:
                 drop=0.02,
                 shift=(0, 0),
                 lean=4,
-                main=_near(_HANGING, random),
-                idle=_near(_HANGING, random),
+                main=_near(HANGING, random),
+                idle=_near(HANGING, random),
             ),
         ),
     )
@@ -203,17 +217,17 @@ def _jacket(who: Performer, random: np.random.Generator) -> list[dict[str, Value
     first, second = ("main", "idle") if random.random() < 0.75 else ("idle", "main")
     turn = who.vigour * random.normal(15, 8) * (1 if first == "main" else -1)
     poses = [
-        {first: _HEM, second: _HEM, "twist": 0.0},
-        {first: _SLEEVE_BEHIND, second: _COLLAR, "twist": -turn},
-        {first: _ARM_THROUGH, second: _COLLAR, "twist": -turn / 3},
-        {first: _COLLAR, second: _SLEEVE_BEHIND, "twist": turn},
-        {first: _COLLAR, second: _ARM_THROUGH, "twist": turn / 3},
-        {first: _COLLAR, second: _COLLAR, "twist": 0.0},
-        {first: _HEM, second: _HEM, "twist": 0.0},
+        (_HEM, _HEM, 0.0),
+        (_SLEEVE_BEHIND, _COLLAR, -turn),
+        (_ARM_THROUGH, _COLLAR, -turn / 3),
+        (_COLLAR, _SLEEVE_BEHIND, turn),
+        (_COLLAR, _ARM_THROUGH, turn / 3),
+        (_COLLAR, _COLLAR, 0.0),
+        (_HEM, _HEM, 0.0),
     ]
     return [
-        {**each, first: _near(each[first], random, 0.12), second: _near(each[second], random, 0.12)}
-        for each in poses
+        {first: _near(one, random, 0.12), second: _near(other, random, 0.12), "twist": twist}
+        for one, other, twist in poses
         if random.random() < 0.8
     ]
 
@@ -224,7 +238,7 @@ def _change(frames: float, poses: list[dict[str, Value]], random: np.random.Gene
     moments = np.cumsum(waits)[:-1] / waits.sum()
     lean = random.normal(8, 6)
     keys = [key(moment, lean=lean, nod=15, **each) for moment, each in zip(moments, poses, strict=True)]
-    return Script(frames, (key(0.0), *keys, key(1.0, main=_HANGING, idle=_HANGING, twist=0, lean=3, nod=5)))
+    return Script(frames, (key(0.0), *keys, key(1.0, main=HANGING, idle=HANGING, twist=0, lean=3, nod=5)))
 
 
 def donning(who: Performer, random: np.random.Generator) -> Script:
@@ -246,7 +260,7 @@ def throw(who: Performer, random: np.random.Generator) -> Script:
     return Script(
         29,
         (
-            key(-0.1, main=_near((0.05, -0.6, 0.4), random), idle=_near(_HANGING, random), walked=0),
+            key(-0.1, main=_near((0.05, -0.6, 0.4), random), idle=_near(HANGING, random), walked=0),
             key(
                 back,
                 main=_near((0.35, high, -0.3), random),
@@ -256,7 +270,7 @@ def throw(who: Performer, random: np.random.Generator) -> Script:
             ),
             key(release, main=_near((0.05, high + 0.2, 0.7), random), twist=turn / 2, lean=15),
             key(release + 0.12, main=_near((-0.25, -0.6, 0.5), random), twist=turn, lean=25),
-            key(1.0, main=_near(_HANGING, random), idle=_near(_HANGING, random), twist=0, lean=5, walked=1),
+            key(1.0, main=_near(HANGING, random), idle=_near(HANGING, random), twist=0, lean=5, walked=1),
         ),
         steps=int(random.integers(0, 3)),
         stride=random.uniform(0.2, 0.5),

@@ -14,7 +14,9 @@ from pydantic import field_validator
 from skeleton_cgl.config import Checked, check
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.skeletons.layout import NTU
-from skeleton_cgl.skeletons.ntu_forms import (
+from skeleton_cgl.skeletons.preparation import Preparation
+from skeleton_cgl.skeletons.recording import BadRecording, Recording, Source, tidy
+from skeleton_cgl.skeletons.sources.ntu_forms import (
     ACTION_COUNT,
     FRAMES,
     NAME,
@@ -25,8 +27,6 @@ from skeleton_cgl.skeletons.ntu_forms import (
     PysklAnnotations,
     RawFiles,
 )
-from skeleton_cgl.skeletons.preparation import Preparation
-from skeleton_cgl.skeletons.recording import BadRecording, Recording, Source, tidy
 
 TRAINING_SUBJECTS = frozenset({1, 2, 4, 5, 8, 9, 13, 14, 15, 16, 17, 18, 19, 25, 27, 28, 31, 34, 35, 38})
 TRAINING_VIEWS = frozenset({2, 3})
@@ -87,16 +87,8 @@ class Selection(Checked):
         return "train" if entry.view in TRAINING_VIEWS else "test"
 
 
-def open_ntu(
-    path: str | Path,
-    classes: Iterable[int] = range(1, 11),
-    benchmark: str = "x-sub",
-    part: str = "train",
-    actors: int = 1,
-    missing: str | Path | None = None,
-    labels: str | Path | None = None,
-) -> Source:
-    """Return the chosen recordings at `path`, by default those of the order study.
+class NtuSource(Source):
+    """The chosen recordings of NTU RGB+D at a path, by default those of the order study.
 
     path: a folder or .zip of raw `.skeleton` files, an `X_data*.npy` with `X_label.pkl` beside it or given as `labels`,
     an .npz of CTR-GCN or a .pkl of PYSKL.
@@ -104,32 +96,77 @@ def open_ntu(
     folder or the folder above is found by itself.
     Refused: a selection that does not exist, a path that is none of these, a whole file of wrong content.
     """
-    path = Path(path)
-    selection = check(
-        {"classes": tuple(classes), "benchmark": benchmark, "part": part, "actors": actors}, Selection, where="ntu"
-    )
-    if labels is not None and path.suffix.lower() != ".npy":
-        raise InputError(f"{path}: labels are for an .npy array, found labels={labels}")
-    form = _open_form(path, selection, None if labels is None else Path(labels))
-    lists = [Path(missing)] if missing is not None else _lists_near(path) if isinstance(form, RawFiles) else []
-    if lists and isinstance(form, CtrGcnArrays):
-        raise InputError(f"{path}: has no names of recordings, so that missing={missing} cannot be applied")
-    left_out = frozenset().union(*map(_read_missing, lists))
-    found = "" if missing is not None or not lists else " (found beside the recordings)"
-    return NtuRecordings(
-        form,
-        selection,
-        left_out,
-        provenance={
+
+    layout = NTU
+    preparation = Preparation(frames=FRAMES, centre=1, scale="none", fit="repeat")
+
+    def __init__(
+        self,
+        path: str | Path,
+        classes: Iterable[int] = range(1, 11),
+        benchmark: str = "x-sub",
+        part: str = "train",
+        actors: int = 1,
+        missing: str | Path | None = None,
+        labels: str | Path | None = None,
+    ) -> None:
+        path = Path(path)
+        selection = check(
+            {"classes": tuple(classes), "benchmark": benchmark, "part": part, "actors": actors}, Selection, where="ntu"
+        )
+        if labels is not None and path.suffix.lower() != ".npy":
+            raise InputError(f"{path}: labels are for an .npy array, found labels={labels}")
+        self._form = _open_form(path, selection, None if labels is None else Path(labels))
+        self._actors = selection.actors
+        self._labels = {action: label for label, action in enumerate(selection.classes)}
+        self.classes = tuple(ACTIONS[action - 1] for action in selection.classes)
+        if missing is not None and isinstance(self._form, CtrGcnArrays):
+            raise InputError(f"{path}: has no names of recordings, so that missing={missing} cannot be applied")
+        near = _lists_near(path) if missing is None and isinstance(self._form, RawFiles) else []
+        lists = near if missing is None else [Path(missing)]
+        self._rows, left_out = self._choose(selection, lists, path.resolve().name)
+        found = " (found beside the recordings)" if near else ""
+        self.provenance = {
             "source": path.resolve().name,
-            "form": form.description,
+            "form": self._form.description,
             "benchmark": benchmark,
             "part": part,
             "classes": " ".join(f"A{action:03}" for action in selection.classes),
             "actors": str(actors),
             "missing list": ", ".join(file.name for file in lists) + found if lists else "none",
-        },
-    )
+            "missing count": str(left_out),
+        }
+
+    def _choose(self, selection: Selection, lists: Iterable[Path], where: str) -> tuple[list[int], int]:
+        """Return the rows a selection takes and no list names, and how many the lists left out."""
+        missing = {name for file in lists for name in _read_missing(file)}
+        entries = self._form.entries
+        taken = [row for row, entry in enumerate(entries) if selection.takes(entry)]
+        rows = [row for row in taken if entries[row].name not in missing]
+        found = {entries[row].action for row in rows}
+        for action in selection.classes:
+            if action not in found:
+                raise InputError(
+                    f"{where}: no recording of class {action} ({ACTIONS[action - 1]}) "
+                    f"in {selection.benchmark}, {selection.part}"
+                )
+        return rows, len(taken) - len(rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def recordings(self) -> Iterator[Recording | BadRecording]:
+        for row, sequence in zip(self._rows, self._form.sequences(self._rows), strict=True):
+            yield sequence if isinstance(sequence, BadRecording) else self._recording(self._form.entries[row], sequence)
+
+    def _recording(self, entry: Entry, sequence: np.ndarray) -> Recording | BadRecording:
+        try:
+            sequence = tidy(_unpadded(sequence), NTU)
+        except InputError as error:
+            return BadRecording(entry.name, str(error))
+        # Some padded arrays repeat each actor by itself, so that the first has a period where both together have none.
+        positions = _unpadded(sequence[: self._actors])
+        return Recording(entry.name, positions, self._labels[entry.action], entry.subject, entry.view, entry.repetition)
 
 
 def _open_form(path: Path, selection: Selection, labels: Path | None) -> Form:
@@ -180,45 +217,6 @@ def _read_missing(path: Path) -> frozenset[str]:
     if not names:
         raise InputError(f"{path}: no name of a recording in it, expected lines like S001C001P001R001A001")
     return names
-
-
-class NtuRecordings:
-    """The recordings of a form that a selection takes and no list of missing samples names."""
-
-    layout = NTU
-    preparation = Preparation(frames=FRAMES, centre=1, scale="none", fit="repeat")
-
-    def __init__(self, form: Form, selection: Selection, left_out: frozenset[str], provenance: dict[str, str]) -> None:
-        self._form = form
-        self._actors = selection.actors
-        self._labels = {action: label for label, action in enumerate(selection.classes)}
-        self.classes = tuple(ACTIONS[action - 1] for action in selection.classes)
-        taken = [row for row, entry in enumerate(form.entries) if selection.takes(entry)]
-        self._rows = [row for row in taken if form.entries[row].name not in left_out]
-        found = {form.entries[row].action for row in self._rows}
-        for action in selection.classes:
-            if action not in found:
-                raise InputError(
-                    f"{provenance['source']}: no recording of class {action} ({ACTIONS[action - 1]}) "
-                    f"in {selection.benchmark}, {selection.part}"
-                )
-        self.provenance = {**provenance, "missing count": str(len(taken) - len(self._rows))}
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def recordings(self) -> Iterator[Recording | BadRecording]:
-        for row, sequence in zip(self._rows, self._form.sequences(self._rows), strict=True):
-            yield sequence if isinstance(sequence, BadRecording) else self._recording(self._form.entries[row], sequence)
-
-    def _recording(self, entry: Entry, sequence: np.ndarray) -> Recording | BadRecording:
-        try:
-            sequence = tidy(_unpadded(sequence), NTU)
-        except InputError as error:
-            return BadRecording(entry.name, str(error))
-        # Some padded arrays repeat each actor by itself, so that the first has a period where both together have none.
-        positions = _unpadded(sequence[: self._actors])
-        return Recording(entry.name, positions, self._labels[entry.action], entry.subject, entry.view, entry.repetition)
 
 
 def _unpadded(sequence: np.ndarray) -> np.ndarray:

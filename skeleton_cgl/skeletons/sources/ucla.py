@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from skeleton_cgl.errors import InputError
 from skeleton_cgl.reading.members import Members
 from skeleton_cgl.skeletons.layout import UCLA
 from skeleton_cgl.skeletons.preparation import Preparation
-from skeleton_cgl.skeletons.recording import BadRecording, Recording
+from skeleton_cgl.skeletons.recording import BadRecording, Recording, Source
 
 ACTIONS = {
     1: "pick up with one hand",
@@ -31,7 +32,7 @@ _LABEL_OF_ACTION = {action: label for label, action in enumerate(ACTIONS)}
 _NAME = re.compile(r"a(\d+)_s(\d+)_e(\d+)_v(\d+)")
 
 
-class UclaSource:
+class UclaSource(Source):
     """All sequences below a folder or in a zip, in the order of their names."""
 
     layout = UCLA
@@ -67,7 +68,7 @@ class UclaSource:
         return Recording(name, _positions(content), label, subject, view, repetition)
 
 
-def _parse(text: bytes) -> dict:
+def _parse(text: bytes) -> dict[str, Any]:
     try:
         content = json.loads(text)
     except ValueError as error:
@@ -77,7 +78,7 @@ def _parse(text: bytes) -> dict:
     return content
 
 
-def _positions(content: dict) -> np.ndarray:
+def _positions(content: dict[str, Any]) -> np.ndarray:
     """Return (1, T, V, C) from the field `skeletons`."""
     try:
         frames = np.array(content["skeletons"], dtype=np.float32)

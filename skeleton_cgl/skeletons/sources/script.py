@@ -8,13 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skeleton_cgl.skeletons.body import Body, Motion, along, pose
+from skeleton_cgl.skeletons.sources.body import Body, Motion, along, pose
 
+Hand = tuple[float, float, float]
 Value = float | tuple[float, ...]
 
+HANGING: Hand = (0.12, -0.96, 0.06)
 AT_REST: dict[str, Value] = {
-    "main": (0.12, -0.96, 0.06),
-    "idle": (0.12, -0.96, 0.06),
+    "main": HANGING,
+    "idle": HANGING,
     "lean": 3.0,
     "tilt": 0.0,
     "twist": 0.0,

@@ -10,12 +10,12 @@ from functools import cache
 import numpy as np
 
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.skeletons.actions import ACTIONS, Performer
-from skeleton_cgl.skeletons.body import Body, mirror
 from skeleton_cgl.skeletons.layout import UCLA
-from skeleton_cgl.skeletons.preparation import Preparation
-from skeleton_cgl.skeletons.recording import Recording
-from skeleton_cgl.skeletons.script import perform
+from skeleton_cgl.skeletons.preparation import Preparation, turn_about_x, turn_about_y
+from skeleton_cgl.skeletons.recording import Recording, Source
+from skeleton_cgl.skeletons.sources.actions import ACTIONS, Performer
+from skeleton_cgl.skeletons.sources.body import Body, mirror
+from skeleton_cgl.skeletons.sources.script import perform
 
 _VIEWS = (0, 45, -45)
 _FEWEST_FRAMES, _MOST_FRAMES = 15, 90
@@ -31,7 +31,7 @@ _UNSTEADINESS = np.array(
 _SUBJECT, _PERFORMANCE, _CAMERA = 1, 2, 3
 
 
-class SyntheticSource:
+class SyntheticSource(Source):
     """The recordings of the synthetic data set; action by action, subject, repetition, view.
 
     `views` of one repetition show the same performance. Refused: a count below 1, more than three views.
@@ -112,12 +112,9 @@ def look(positions: np.ndarray, view: int, random: np.random.Generator) -> np.nd
     """Return (T, V, 3) in the coordinates of the camera of this view: origin at its lens, z away from it."""
     about_y = np.deg2rad(_VIEWS[view - 1] + random.normal(0, 8))
     about_x = np.deg2rad(random.normal(0, 3))
-    cos_y, sin_y, cos_x, sin_x = np.cos(about_y), np.sin(about_y), np.cos(about_x), np.sin(about_x)
-    turn = np.array([[cos_y, 0, sin_y], [0, 1, 0], [-sin_y, 0, cos_y]])
-    nod = np.array([[1, 0, 0], [0, cos_x, -sin_x], [0, sin_x, cos_x]])
     middle = positions[:, 0].mean(axis=0) * np.array([1, 0, 1])
     stand = np.array([random.normal(0, 0.3), -random.normal(0.75, 0.08), random.uniform(2.4, 3.6)])
-    return (positions - middle) @ (nod @ turn).T + stand
+    return (positions - middle) @ (turn_about_x(about_x) @ turn_about_y(about_y)).T + stand
 
 
 def sense(positions: np.ndarray, random: np.random.Generator) -> np.ndarray:

@@ -19,12 +19,12 @@ from skeleton_cgl.errors import InputError
 from skeleton_cgl.reading.npy import StoredArray, field_names
 from skeleton_cgl.skeletons.layout import JointLayout
 from skeleton_cgl.skeletons.preparation import Preparation
-from skeleton_cgl.skeletons.recording import UNKNOWN, BadRecording, Recording
+from skeleton_cgl.skeletons.recording import FACTS, UNKNOWN, BadRecording, Recording, Source
 
-_ARRAYS = ("sequences", "labels", "class_names", "lengths", "names", "subjects", "views", "repetitions")
+_ARRAYS = ("sequences", "labels", "class_names", "lengths", "names", *(f"{fact}s" for fact in FACTS))
 
 
-class CustomSource:
+class CustomSource(Source):
     """The sequences of a user's `.npz`; read one at a time unless they are of different lengths.
 
     Refused: unknown or missing arrays, arrays whose lengths differ, labels outside the class names, a shape that
@@ -35,8 +35,6 @@ class CustomSource:
         self.layout = layout
         self.preparation = preparation
         self.provenance = {"data set": "custom", "source": Path(path).name}
-        if preparation.centre >= len(layout):
-            raise InputError(f"centre: joint {preparation.centre} is outside the joints 0–{len(layout) - 1}")
         self._path = Path(path)
         self._present = field_names(self._path)
         for name in self._present:
@@ -50,17 +48,17 @@ class CustomSource:
         self._lengths = self._per_sequence("lengths")
         self._check_lengths()
         self._names = self._per_sequence("names")
-        self._facts = {fact: self._per_sequence(f"{fact}s", numbers=True) for fact in ("subject", "view", "repetition")}
+        self._facts = {fact: self._per_sequence(f"{fact}s", numbers=True) for fact in FACTS}
 
     def _checked_sequences(self) -> StoredArray:
         sequences = StoredArray(self._path, "sequences")
         if sequences.dtype.hasobject:
             if len(sequences.shape) != 1:
                 raise InputError(f"{sequences.where}: expected N arrays of numbers, found shape {sequences.shape}")
-        elif sequences.fortran_order:
-            raise InputError(f"{sequences.where}: in Fortran order; save numpy.ascontiguousarray(sequences)")
-        elif len(sequences.shape) not in (4, 5):
-            raise InputError(f"{sequences.where}: expected (N, T, V, C), found {sequences.shape}")
+        else:
+            sequences.refuse_fortran_order()
+            if len(sequences.shape) not in (4, 5):
+                raise InputError(f"{sequences.where}: expected (N, T, V, C), found {sequences.shape}")
         return sequences
 
     def _array(self, name: str) -> np.ndarray | None:

@@ -18,8 +18,8 @@ from skeleton_cgl.reading.members import Members
 from skeleton_cgl.reading.npy import StoredArray
 from skeleton_cgl.reading.unpickle import load_pickle
 from skeleton_cgl.skeletons.layout import NTU
-from skeleton_cgl.skeletons.ntu_bodies import ACTORS, choose_actors, read_bodies
 from skeleton_cgl.skeletons.recording import UNKNOWN, BadRecording
+from skeleton_cgl.skeletons.sources.ntu_bodies import ACTORS, choose_actors, read_bodies
 
 ACTION_COUNT = 60
 FRAMES = 300
@@ -54,7 +54,15 @@ class Form(Protocol):
 def entry_of(name: str) -> Entry | None:
     """Return what the name of a recording, SsssCcccPpppRrrrAaaa, says; None if it is not such a name."""
     match = NAME.fullmatch(name)
-    return Entry(name, **{fact: int(number) for fact, number in match.groupdict().items()}) if match else None
+    if match is None:
+        return None
+    return Entry(
+        name,
+        action=int(match["action"]),
+        subject=int(match["subject"]),
+        view=int(match["view"]),
+        repetition=int(match["repetition"]),
+    )
 
 
 def _entries_of(names: Sequence[Any], where: str) -> list[Entry]:
@@ -196,10 +204,10 @@ class PysklAnnotations:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._annotations: list[dict] | None = self._load()
+        self._annotations: list[dict[str, Any]] | None = self._load()
         self.entries = _entries_of([each["frame_dir"] for each in self._annotations], f"{path}: frame_dir")
 
-    def _load(self) -> list[dict]:
+    def _load(self) -> list[dict[str, Any]]:
         content = load_pickle(self._path)
         annotations = content.get("annotations") if isinstance(content, dict) else None
         if not isinstance(annotations, list):
@@ -217,7 +225,7 @@ class PysklAnnotations:
             yield _annotated_positions(*waiting.pop())
 
 
-def _annotated_positions(entry: Entry, annotation: dict) -> np.ndarray | BadRecording:
+def _annotated_positions(entry: Entry, annotation: dict[str, Any]) -> np.ndarray | BadRecording:
     lacking = [field for field in ("label", "total_frames", "keypoint") if field not in annotation]
     if lacking:
         return BadRecording(entry.name, f"field {lacking[0]!r} is missing")
@@ -242,8 +250,7 @@ def _positions_of(path: Path, field: str | None, row_shape: tuple[int, ...]) -> 
     if len(array.shape) != 1 + len(row_shape) or array.shape[1:] != row_shape:
         expected = ", ".join(map(str, row_shape))
         raise InputError(f"{array.where}: expected the shape (N, {expected}), found {array.shape}")
-    if array.fortran_order:
-        raise InputError(f"{array.where}: in Fortran order, expected C order")
+    array.refuse_fortran_order()
     if array.dtype.kind != "f":
         raise InputError(f"{array.where}: expected floating-point numbers, found dtype {array.dtype}")
     return array

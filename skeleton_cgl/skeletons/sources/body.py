@@ -98,7 +98,7 @@ def pose(body: Body, motion: Motion) -> np.ndarray:
 
     Hips come down as far as both feet need to stay where they are; a hand out of reach stays at arm's length.
     """
-    joints = dict.fromkeys(UCLA.joints)
+    joints: dict[str, np.ndarray] = {}
     legs = {
         "left": (_LEFT, motion.left_foot, motion.left_toes),
         "right": (_RIGHT, motion.right_foot, motion.right_toes),
