@@ -6,19 +6,19 @@ Test answers are in the records too; the choice never looks at them.
 import itertools
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
-import pandas as pd
 import yaml
 from pydantic import Field, field_validator, model_validator
 
 from skeleton_cgl.analysis.results import Results
 from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.engine.orders import Orders
-from skeleton_cgl.engine.run import run_study
-from skeleton_cgl.engine.study import Component, Study
+from skeleton_cgl.engine.study import Component
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.files import write_beside
+from skeleton_cgl.study import Study
 
 
 class Search(Study):
@@ -32,7 +32,7 @@ class Search(Study):
 
     @field_validator("grid")
     @classmethod
-    def _grid_has_points(cls, grid: dict) -> dict:
+    def _grid_has_points(cls, grid: dict[str, Any]) -> dict[str, Any]:
         for method, values in grid.items():
             for parameter, tried in values.items():
                 if not tried:
@@ -41,26 +41,21 @@ class Search(Study):
 
     @model_validator(mode="after")
     def _grid_is_of_methods(self) -> "Search":
-        titles = [method.title for method in self.methods]
-        for title in self.grid:
-            if title not in titles:
-                raise ValueError(f"grid: {title!r} is none of the methods{did_you_mean(title, titles)}")
+        names = [str(method) for method in self.methods]
+        for name in self.grid:
+            if name not in names:
+                raise ValueError(f"grid: {name!r} is none of the methods{did_you_mean(name, names)}")
         return self
 
     def candidates(self) -> dict[str, list[Component]]:
         """Return the components tried for every method."""
-        return {method.title: self._tried(method) for method in self.methods}
+        return {str(method): self._tried(method) for method in self.methods}
 
     def _tried(self, method: Component) -> list[Component]:
-        grid = self.grid.get(method.title, {})
+        grid = self.grid.get(str(method), {})
         points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
         return [
-            Component(
-                name=method.name,
-                label=" ".join([method.title, *(f"{parameter}={value}" for parameter, value in point.items())]),
-                parameters={**method.parameters, **point},
-            )
-            for point in points
+            method.model_copy(update={"parameters": {**method.parameters, **point}, "label": ""}) for point in points
         ]
 
     def as_study(self) -> Study:
@@ -70,48 +65,68 @@ class Search(Study):
 
 
 @dataclass(frozen=True)
-class Choice:
-    """What validation says of the candidates of one method, best first: label and validation AA; and the winner."""
+class Candidate:
+    """A method with one combination of parameters, and its validation AA in percent."""
 
-    method: str
-    winner: Component
-    scores: pd.Series
+    component: Component
+    score: float
+
+    def __str__(self) -> str:
+        parameters = (f"{name}={value}" for name, value in self.component.parameters.items())
+        return " ".join([str(self.component), *parameters])
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What validation says of the candidates of one method, best first."""
+
+    method: Component
+    tried: tuple[Candidate, ...]
+
+    @property
+    def winner(self) -> Candidate:
+        return self.tried[0]
 
 
 def run_search(search: Search, store: str | Path, **options: Any) -> tuple[Results, list[Choice]]:
     """Run what `store` lacks of a search; return its results and, if all runs are finished, what was chosen."""
-    results = run_study(search.as_study(), store, **options)
+    results = search.as_study().run(store, **options)
     finished = results.finished_runs == results.planned_runs
-    return results, choose(search, results.runs()) if finished else []
+    return results, choose(search, results) if finished else []
 
 
-def choose(search: Search, runs: pd.DataFrame) -> list[Choice]:
+def choose(search: Search, results: Results) -> list[Choice]:
     """Return the choice for every method by validation AA, the mean over repeats and orders; the first of equals wins.
 
     With several backbones or variants, a candidate is judged by its mean over them.
     """
-    means = runs[runs["noise"] == 0].groupby("method", sort=False)["validation_AA"].mean()
+    runs = results.runs()
+    by_learner = runs[runs["noise"] == 0].groupby("learner")["validation_AA"]
     choices = []
-    for method, candidates in search.candidates().items():
-        labels = [candidate.label for candidate in candidates]
-        missing = [label for label in labels if label not in means.index]
-        if missing:
-            raise InputError(f"search {search.name!r}: no finished run of {', '.join(missing)}")
-        scores = means.loc[labels]
-        winner = candidates[int(scores.to_numpy().argmax())]
-        choices.append(Choice(method, winner, scores.sort_values(ascending=False, kind="stable")))
+    for method, components in zip(search.methods, search.candidates().values(), strict=True):
+        tried = []
+        for component in components:
+            wanted = (component.name, component.parameters)
+            learners = [
+                learner.number
+                for learner in results.scores.learners
+                if (learner.method.name, dict(learner.method.parameters)) == wanted
+            ]
+            values = [value for learner, group in by_learner if learner in learners for value in group]
+            if not values:
+                raise InputError(f"search {search.name!r}: no finished run of {component.written()}")
+            tried.append(Candidate(component, fmean(values)))
+        choices.append(Choice(method, tuple(sorted(tried, key=lambda each: -each.score))))
     return choices
 
 
 def write_fragment(search: Search, choices: list[Choice], path: str | Path) -> None:
     """Write the winners as a study fragment, for the `include` of a study file."""
-    titles = {method.title: method for method in search.methods}
     methods = [
-        Component(name=each.winner.name, label=titles[each.method].label, parameters=each.winner.parameters).written()
-        for each in choices
+        each.method.model_copy(update={"parameters": each.winner.component.parameters}).written() for each in choices
     ]
-    lines = [f"# Chosen by validation AA in the search {search.name}; to be included in a study file."]
-    lines += [f"#   {each.winner.label}: {each.scores.iloc[0]:.4f}" for each in choices if len(each.scores) > 1]
+    lines = [f"# Chosen by validation AA (percent) in the search {search.name}; to be included in a study file."]
+    lines += [f"#   {each.winner}: {each.winner.score:.2f}" for each in choices if len(each.tried) > 1]
     text = yaml.safe_dump({"methods": methods}, sort_keys=False, default_flow_style=None)
     with write_beside(Path(path)) as unfinished:
         unfinished.write_text("\n".join([*lines, text]), encoding="utf-8")

@@ -15,7 +15,7 @@ from skeleton_cgl.learning.learner import make_learner
 from skeleton_cgl.learning.training import Training
 from skeleton_cgl.scenarios.skeleton import SkeletonScenario
 from skeleton_cgl.skeletons import UCLA, JointLayout, write_archive
-from skeleton_cgl.skeletons.synthetic import SyntheticSource
+from skeleton_cgl.skeletons.sources.synthetic import SyntheticSource
 
 MODELS = Path(__file__).parents[1] / "models"
 TUTORIAL = (MODELS / "README.md").read_text(encoding="utf-8")

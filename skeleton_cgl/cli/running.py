@@ -11,6 +11,8 @@ from skeleton_cgl.cli.options import Changes, Cluster, NewStore, Retry, StoreFil
 
 running = typer.Typer()
 
+Traceback = Annotated[bool, typer.Option("--traceback", help="Show the whole way to every error.")]
+
 
 @running.command()
 def run(
@@ -22,6 +24,7 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and about how long it takes.")] = False,
     no_tree: Annotated[bool, typer.Option("--no-tree", help="Run every order alone, sharing nothing.")] = False,
     retry: Retry = False,
+    traceback: Traceback = False,
 ) -> None:
     """Run what the store lacks of a study; stop with Ctrl-C and go on with the same command.
 
@@ -29,16 +32,15 @@ def run(
     Example: skeleton-cgl run experiments/ucla_task_order.yaml --set backbone=models/ctrgcn.py --set orders.tasks=30
     """
     from skeleton_cgl.engine.forecast import forecast
-    from skeleton_cgl.engine.run import run_study
-    from skeleton_cgl.engine.study import Study
+    from skeleton_cgl.study import Study
 
     asked = Study.from_file(study, changes or ())
     store = store or Path("results") / f"{asked.name}.db"
     if dry_run:
         typer.echo(str(forecast(asked, store)))
         return
-    results = run_study(asked, store, workers=workers, cluster=cluster, tree=not no_tree, retry=retry)
-    _conclude(results)
+    results = asked.run(store, workers=workers, cluster=cluster, tree=not no_tree, retry=retry)
+    _conclude(results, traceback)
 
 
 @running.command()
@@ -50,36 +52,39 @@ def search(
     workers: Workers = 1,
     cluster: Cluster = None,
     retry: Retry = False,
+    traceback: Traceback = False,
 ) -> None:
     """Try every combination of a grid of method parameters; write the winners by validation AA as a study fragment.
 
     Example: skeleton-cgl search experiments/ucla_grid.yaml --out experiments/ucla_best.yaml --workers 2
     """
-    from skeleton_cgl.engine.search import Search, run_search, write_fragment
+    from skeleton_cgl.search import Search, run_search, write_fragment
 
     asked = Search.from_file(study, changes or ())
     store = store or Path("results") / f"{asked.name}.db"
     results, choices = run_search(asked, store, workers=workers, cluster=cluster, retry=retry)
     for choice in choices:
         typer.echo(f"{choice.method}:")
-        for label, score in choice.scores.items():
-            mark = " <" if label == choice.winner.label else ""
-            typer.echo(f"  {score:.4f}  {label}{mark}")
+        for candidate in choice.tried:
+            mark = " <" if candidate is choice.winner else ""
+            typer.echo(f"  {candidate.score:.2f}  {candidate}{mark}")
     if choices:
         write_fragment(asked, choices, out)
         typer.echo(f"{out}: the winners; `include: {out.name}` puts them into a study file beside it")
-    _conclude(results)
+    _conclude(results, traceback)
 
 
-def _conclude(results: Any) -> None:
+def _conclude(results: Any, traceback: bool) -> None:
     """Say what a run came to; end with code 1 where something failed or is left."""
     summary = results.summary
     done = f"{summary.learned} stages learned; {results.finished_runs} of {results.planned_runs} runs"
     typer.echo(f"{results.path}: {done}")
     if summary.failures:
         typer.echo(f"{len(summary.failures)} stages failed, {summary.skipped} below them were skipped:", err=True)
-        for stage, reason in summary.failures.items():
-            typer.echo(f"  {stage}: {reason}", err=True)
+        for stage, failure in summary.failures.items():
+            typer.echo(f"  {stage}: {failure.reason}", err=True)
+            if traceback:
+                typer.echo(failure.trace, err=True)
         typer.echo("run the same command with --retry to try them again", err=True)
     if summary.interrupted:
         typer.echo("stopped; the same command goes on from here", err=True)

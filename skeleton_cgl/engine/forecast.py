@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from skeleton_cgl.engine.orders import TooManyOrders
 from skeleton_cgl.durations import duration
+from skeleton_cgl.engine.orders import TooManyOrders
 from skeleton_cgl.engine.plan import Plan, Stage, make_plan
 from skeleton_cgl.engine.stage import Branch, learn_branch
 from skeleton_cgl.engine.store import Store

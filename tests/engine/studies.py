@@ -8,7 +8,7 @@ import numpy as np
 from skeleton_cgl import Study
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.skeletons import write_archive
-from skeleton_cgl.skeletons.synthetic import SyntheticSource
+from skeleton_cgl.skeletons.sources.synthetic import SyntheticSource
 
 METHODS = ["bare", "joint", "replay", "ewc", "mas", "twp", "lwf", "gem"]
 
