@@ -6,10 +6,13 @@ import io
 import json
 import textwrap
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from skeleton_cgl.analysis.scores import choose
 from skeleton_cgl.analysis.table import HIGHEST, LOWEST, UNLIKE, Cell, Column, Table
+from skeleton_cgl.errors import InputError
+from skeleton_cgl.files import write_beside
 
 SYMBOLS = {LOWEST: "*", HIGHEST: "†", UNLIKE: "‡", "": ""}
 _MEANINGS = {LOWEST: "* lowest", HIGHEST: "† highest", UNLIKE: "‡ not alike"}
@@ -97,6 +100,14 @@ FORMATS: dict[str, Callable[[Table], str]] = {
 }
 SUFFIXES = {".txt": "text", ".tex": "latex", ".csv": "csv", ".json": "json", ".html": "html"}
 """The form that the name of a file asks for."""
+
+
+def write_table(table: Table, path: Path) -> None:
+    """Write a table in the form that the name of the file asks for; refuse another suffix."""
+    if path.suffix not in SUFFIXES:
+        raise InputError(f"{path}: a table is called NAME{', NAME'.join(SUFFIXES)}")
+    with write_beside(path) as unfinished:
+        unfinished.write_text(render(table, SUFFIXES[path.suffix]), encoding="utf-8")
 
 
 def _fields(table: Table) -> list[str]:

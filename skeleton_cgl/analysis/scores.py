@@ -121,12 +121,12 @@ class Scores:
         return found
 
     def of_kind(self, kind: str) -> "Scores":
-        """Return the scores of orders of one kind, or of "all"; refuse if there is none."""
-        choose("kind of order", kind, (*KINDS, "all"))
-        found = self if kind == "all" else self.where(lambda run: run.kind == kind)
+        """Return the scores of orders of one kind, or of "both", whatever kinds there are; refuse if there is none."""
+        choose("kind of order", kind, ("both", *KINDS))
+        found = self if kind == "both" else self.where(lambda run: run.kind == kind)
         if not found.runs:
-            there = sorted({run.kind for run in self.runs})
-            raise InputError(f"no {kind} order is finished; finished are orders of kind {', '.join(there) or 'none'}")
+            there = ", ".join(sorted({run.kind for run in self.runs}))
+            raise InputError(f"no {kind} order is finished{f'; there are orders of kind {there}' if there else ''}")
         return found
 
 
