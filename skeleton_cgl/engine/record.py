@@ -51,7 +51,9 @@ class Record:
 
 
 def same_content(one: Record, other: Record) -> bool:
-    """Return whether two records say the same of the same stage, whenever and wherever they were made."""
-    return len(one.scores) == len(other.scores) and all(
-        mine.same_as(theirs) for mine, theirs in zip(one.scores, other.scores, strict=True)
-    )
+    """Return whether two records say the same of the same stage, whenever and wherever they were made.
+
+    Scores have names; in which sequence they stand means nothing.
+    """
+    mine, theirs = (sorted(each.scores, key=lambda score: (score.part, score.metric)) for each in (one, other))
+    return len(mine) == len(theirs) and all(score.same_as(also) for score, also in zip(mine, theirs, strict=True))

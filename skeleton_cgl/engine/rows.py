@@ -65,3 +65,12 @@ class StudyRow:
     default: Order
     metrics: tuple[str, ...] = ("accuracy",)
     created: str = ""
+
+
+@dataclass(frozen=True)
+class PlannedStudy:
+    """A study with all it asks for, as it is carried from one store to another."""
+
+    study: StudyRow
+    learners: tuple[LearnerRow, ...]
+    runs: tuple[RunRow, ...]

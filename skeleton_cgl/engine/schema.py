@@ -1,0 +1,266 @@
+"""What a store of version 2 looks like inside: its tables, and how rows and records become columns and come back.
+
+Every row of studies, learners, runs and records ends with a checksum of its other columns. The answers of a record are
+beside, with a checksum of their own that the record's covers, so that scores are read and verified without them.
+
+Scores are one compressed blob: the length of a head (four bytes), the head (JSON, padded to eight bytes: part, metric,
+number of units, type of `asked`, type and shape of `counts`), then all values as float64, all `asked`, all `counts`,
+little-endian and in the narrowest type that holds them. Records of one problem have the same head, so that it is parsed
+once.
+"""
+
+import hashlib
+import io
+import json
+import math
+import struct
+import zlib
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from skeleton_cgl.engine.record import Facts, Made, Record
+from skeleton_cgl.engine.rows import ComponentRow, LearnerRow, RunRow, StudyRow
+from skeleton_cgl.errors import InputError
+from skeleton_cgl.scenarios.lessons import Order, describe, parse
+from skeleton_cgl.scenarios.measures import Measure
+
+VERSION = 2
+TABLES = (
+    """CREATE TABLE IF NOT EXISTS studies (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL, spec TEXT NOT NULL, digests TEXT NOT NULL, units TEXT NOT NULL,
+    tasks TEXT NOT NULL, metrics TEXT NOT NULL, created TEXT NOT NULL, checksum BLOB NOT NULL, UNIQUE (spec, digests)
+)""",
+    """CREATE TABLE IF NOT EXISTS learners (
+    study INTEGER NOT NULL, learner INTEGER NOT NULL, content TEXT NOT NULL, checksum BLOB NOT NULL,
+    PRIMARY KEY (study, learner)
+)""",
+    """CREATE TABLE IF NOT EXISTS runs (
+    study INTEGER NOT NULL, run INTEGER NOT NULL, learner INTEGER NOT NULL, kind TEXT NOT NULL,
+    repeat INTEGER NOT NULL, noise INTEGER NOT NULL, orders TEXT NOT NULL, keys TEXT NOT NULL, checksum BLOB NOT NULL,
+    PRIMARY KEY (study, run)
+)""",
+    """CREATE TABLE IF NOT EXISTS records (
+    key TEXT PRIMARY KEY, scores BLOB NOT NULL, seconds REAL NOT NULL, host TEXT NOT NULL, versions TEXT NOT NULL,
+    seed TEXT NOT NULL, created TEXT NOT NULL, fingerprint TEXT NOT NULL, kept INTEGER, answers_checksum BLOB,
+    checksum BLOB NOT NULL, answers BLOB
+)""",
+    "CREATE TABLE IF NOT EXISTS failures (key TEXT PRIMARY KEY, stage TEXT NOT NULL, reason TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS checks (digest TEXT PRIMARY KEY, created TEXT NOT NULL)",
+)
+RECORD = "key, scores, seconds, host, versions, seed, created, fingerprint, kept, answers_checksum, checksum"
+"""The columns of a record that are sealed by its checksum, and the checksum."""
+
+Columns = tuple[Any, ...]
+"""The columns of a row as SQLite has them: numbers, text, bytes and None."""
+
+
+def checksum(content: Columns | bytes) -> bytes:
+    """Return the checksum of the columns of a row, or of bytes."""
+    read = content if isinstance(content, bytes) else repr(content).encode()
+    return hashlib.blake2b(read, digest_size=8).digest()
+
+
+def sealed(columns: Columns) -> Columns:
+    """Return the columns of a row with their checksum."""
+    return (*columns, checksum(columns))
+
+
+def study_columns(number: int, study: StudyRow) -> Columns:
+    """Return a study as columns; its spec is written in one way, so that the same study has the same text."""
+    try:
+        spec = json.dumps(json.loads(study.spec))
+    except ValueError as error:
+        raise InputError(f"study {study.name!r}: its spec is not JSON: {error}") from error
+    lists = (study.digests, study.units, study.default, study.metrics)
+    return sealed((number, study.name, spec, *map(json.dumps, lists), study.created))
+
+
+def study_row(columns: Columns) -> StudyRow:
+    number, name, spec, digests, units, default, metrics, created = columns
+    lists = (tuple(json.loads(text)) for text in (digests, units))
+    return StudyRow(number, name, spec, *lists, as_order(json.loads(default)), tuple(json.loads(metrics)), created)
+
+
+def as_order(tasks: Iterable[Iterable[int]]) -> Order:
+    """Return an order read from JSON."""
+    return tuple(tuple(task) for task in tasks)
+
+
+def learner_columns(study: int, learner: LearnerRow) -> Columns:
+    return sealed((study, learner.number, json.dumps(learner_values(learner))))
+
+
+def learner_row(columns: Columns) -> LearnerRow:
+    return learner_of(json.loads(columns[2]))
+
+
+def learner_values(learner: LearnerRow) -> dict[str, Any]:
+    """Return a learner as plain values for JSON."""
+    return asdict(learner)
+
+
+def learner_of(values: dict[str, Any]) -> LearnerRow:
+    """Return the learner that `learner_values` gave these for; lists in its parameters come back as tuples."""
+    parts = (ComponentRow(**_frozen(values[part])) for part in ("backbone", "method"))
+    return LearnerRow(int(values["number"]), *parts, _frozen(values["point"]))
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_frozen(each) for each in value)
+    return {name: _frozen(each) for name, each in value.items()} if isinstance(value, dict) else value
+
+
+def run_columns(study: int, place: int, run: RunRow) -> Columns:
+    names = (run.learner, run.kind, run.repeat, run.noise)
+    return sealed((study, place, *names, describe(run.order), " ".join(run.keys)))
+
+
+def run_row(columns: Columns) -> RunRow:
+    _, _, learner, kind, repeat, noise, orders, keys = columns
+    return RunRow(learner, kind, repeat, noise, order_of(orders), tuple(keys.split()))
+
+
+order_of = lru_cache(maxsize=4096)(parse)
+"""The order of a text; the same few are met again and again."""
+
+
+def record_columns(record: Record) -> Columns:
+    made = record.made
+    answers = None if record.answers is None else pack_array(record.answers)
+    facts = (json.dumps(dict(made.versions)), str(made.seed), made.created, json.dumps(dict(made.fingerprint)))
+    row = (record.key, pack_scores(record.scores), float(made.seconds), made.host, *facts, made.kept)
+    return (*sealed((*row, None if answers is None else checksum(answers))), answers)
+
+
+def made_of(columns: Columns) -> Made:
+    _, _, seconds, host, versions, seed, created, fingerprint, kept, *_ = columns
+    return Made(seconds, host, facts_of(versions), int(seed), created, facts_of(fingerprint), kept)
+
+
+@lru_cache(maxsize=1024)
+def facts_of(text: str) -> Facts:
+    """Return facts written as a JSON object."""
+    return tuple(json.loads(text).items())
+
+
+def pack_scores(scores: tuple[Measure, ...]) -> bytes:
+    """Return scores as one compressed blob; refuse what is no row of numbers per unit."""
+    head: list[Any] = []
+    every: tuple[list[np.ndarray], ...] = ([], [], [])
+    for score in scores:
+        _check(score)
+        asked = _narrowed(score.asked)
+        counts = None if score.counts is None else _narrowed(score.counts)
+        described = None if counts is None else [counts.dtype.str, *counts.shape]
+        head.append([score.part, score.metric, len(score.values), asked.dtype.str, described])
+        every[0].append(score.values.astype("<f8"))
+        every[1].append(asked)
+        if counts is not None:
+            every[2].append(counts)
+    written = json.dumps(head, separators=(",", ":")).encode()
+    written += b" " * (-(4 + len(written)) % 8)
+    content = b"".join(array.tobytes() for arrays in every for array in arrays)
+    return zlib.compress(struct.pack("<I", len(written)) + written + content)
+
+
+def unpack_scores(blob: bytes) -> tuple[Measure, ...]:
+    """Return the scores that `pack_scores` made this of."""
+    content = zlib.decompress(blob)
+    return tuple(
+        Measure(
+            place.part,
+            place.metric,
+            place.values.read(content),
+            place.asked.read(content).astype(np.int64),
+            None if place.counts is None else place.counts.read(content).astype(np.int64),
+        )
+        for place in _places(_head(content))
+    )
+
+
+def unpack_values(blob: bytes, wanted: tuple[tuple[str, str], ...]) -> tuple[np.ndarray, ...] | None:
+    """Return the values (U,) of the wanted parts and metrics alone; None where one is not among the scores."""
+    content = zlib.decompress(blob)
+    places = {(place.part, place.metric): place.values for place in _places(_head(content))}
+    if not places.keys() >= set(wanted):
+        return None
+    return tuple(places[each].read(content) for each in wanted)
+
+
+@dataclass(frozen=True)
+class _Array:
+    """Where an array stands among the bytes of scores."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    start: int
+    count: int
+
+    def read(self, content: bytes) -> np.ndarray:
+        return np.frombuffer(content, self.dtype, self.count, self.start).reshape(self.shape)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where one measure stands among the bytes of scores."""
+
+    part: str
+    metric: str
+    values: _Array
+    asked: _Array
+    counts: _Array | None
+
+
+def _head(content: bytes) -> bytes:
+    (length,) = struct.unpack_from("<I", content)
+    return content[: 4 + length]
+
+
+@lru_cache(maxsize=256)
+def _places(head: bytes) -> tuple[_Place, ...]:
+    entries = json.loads(head[4:])
+    end = len(head)
+
+    def next_array(dtype: str, *shape: int) -> _Array:
+        nonlocal end
+        array = _Array(np.dtype(dtype), shape, end, math.prod(shape))
+        end += array.count * array.dtype.itemsize
+        return array
+
+    values = [next_array("<f8", units) for _, _, units, _, _ in entries]
+    asked = [next_array(dtype, units) for _, _, units, dtype, _ in entries]
+    counts = [None if described is None else next_array(*described) for *_, described in entries]
+    names = [(part, metric) for part, metric, *_ in entries]
+    return tuple(_Place(*named, *arrays) for named, *arrays in zip(names, values, asked, counts, strict=True))
+
+
+def _check(score: Measure) -> None:
+    shapes = [None if array is None else array.shape for array in (score.values, score.asked, score.counts)]
+    fits = len(score.values.shape) == 1 and score.asked.shape == score.values.shape
+    if not fits or (score.counts is not None and score.counts.ndim != 2):
+        raise InputError(f"{score.part} {score.metric}: expected values (U,), asked (U,), counts (K, K); got {shapes}")
+
+
+def _narrowed(numbers: np.ndarray) -> np.ndarray:
+    """Return whole numbers in the narrowest little-endian type that holds them."""
+    if numbers.dtype.kind not in "iu" or numbers.min(initial=0) < 0:
+        raise InputError(f"expected whole numbers from 0 on, found {numbers.dtype} from {numbers.min(initial=0)}")
+    return numbers.astype(np.min_scalar_type(numbers.max(initial=0)).newbyteorder("<"))
+
+
+def pack_array(array: np.ndarray) -> bytes:
+    """Return an array of plain numbers or text as compressed bytes."""
+    written = io.BytesIO()
+    np.save(written, array, allow_pickle=False)
+    return zlib.compress(written.getvalue())
+
+
+def unpack_array(blob: bytes) -> np.ndarray:
+    """Return the array that `pack_array` made this of."""
+    array: np.ndarray = np.load(io.BytesIO(zlib.decompress(blob)), allow_pickle=False)
+    return array

@@ -1,0 +1,207 @@
+"""What an older release wrote, read as what this one keeps: stores of version 1, and exports of format 2.
+
+Both know learners by titles and scores by confusion counts. Learners are found again by what the study's file says;
+where it says nothing of a title, the title is all that is known of them.
+"""
+
+import copy
+import filecmp
+import glob
+import itertools
+import json
+import sqlite3
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from skeleton_cgl.config import put
+from skeleton_cgl.engine import schema
+from skeleton_cgl.engine.record import Made, Record
+from skeleton_cgl.engine.rows import ComponentRow, LearnerRow, PlannedStudy, RunRow, StudyRow, Values
+from skeleton_cgl.errors import InputError
+from skeleton_cgl.files import write_beside
+from skeleton_cgl.scenarios.measures import QUERIED, accuracy_measure
+
+_MOVED = ("studies", "runs", "records")
+
+
+@dataclass(frozen=True)
+class TitledRun:
+    """A run of an old study, whose learner is known by titles."""
+
+    kind: str
+    backbone: str
+    method: str
+    repeat: int
+    noise: int
+    order: str
+    keys: tuple[str, ...]
+
+
+def upgrade(connection: sqlite3.Connection, path: Path) -> None:
+    """Bring the store at `path` from version 1 to 2, inside the transaction that `connection` has begun.
+
+    A copy is kept beside as NAME.v1. Refused, with the store as it was: a copy of another store in that place, and
+    content that cannot be read.
+    """
+    _keep_copy(path, path.with_name(f"{path.name}.v1"))
+    for table in _MOVED:
+        connection.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
+    for table in schema.TABLES:
+        connection.execute(table)
+    for table, rows in (("studies, runs", _new_studies(connection)), ("records", _new_records(connection))):
+        try:
+            for name, row in rows:
+                connection.execute(f"INSERT INTO {name} VALUES ({', '.join('?' * len(row))})", row)
+        except (ValueError, KeyError, TypeError, AttributeError, zlib.error) as error:
+            raise InputError(f"{path}: a store of version 1, its {table} cannot be read: {error}") from error
+    for table in _MOVED:
+        connection.execute(f"DROP TABLE old_{table}")
+    connection.execute(f"PRAGMA user_version = {schema.VERSION}")
+
+
+def _keep_copy(path: Path, kept: Path) -> None:
+    """Write a copy of a store; it is read by a connection of its own, because the one that writes must not copy."""
+    for abandoned in path.parent.glob(f".{glob.escape(kept.name)}.*.unfinished*"):
+        abandoned.unlink()
+    with write_beside(kept) as unfinished:
+        with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(unfinished)) as target:
+            source.backup(target)
+        if kept.exists() and not filecmp.cmp(kept, unfinished, shallow=False):
+            raise InputError(
+                f"{kept}: there already, and no copy of {path.name}, which is of an older version and would be copied "
+                "there before it is upgraded; move it away"
+            )
+
+
+def _new_studies(connection: sqlite3.Connection) -> Iterator[tuple[str, schema.Columns]]:
+    """Yield the rows of an old store's studies, learners and runs, each with its table."""
+    columns = "kind, backbone, method, repeat, noise, orders, keys"
+    for number, name, *texts, created in connection.execute(
+        "SELECT id, name, spec, digests, units, tasks, created FROM old_studies ORDER BY id"
+    ).fetchall():
+        spec, digests, units, tasks = map(json.loads, texts)
+        found = connection.execute(f"SELECT {columns} FROM old_runs WHERE study = ? ORDER BY run", (number,))
+        titled = [TitledRun(*run, tuple(keys.split())) for *run, keys in found]
+        planned = old_study(name, spec, digests, units, tasks, created, titled)
+        yield "studies", schema.study_columns(number, planned.study)
+        yield from (("learners", schema.learner_columns(number, learner)) for learner in planned.learners)
+        yield from (("runs", schema.run_columns(number, place, run)) for place, run in enumerate(planned.runs))
+
+
+def _new_records(connection: sqlite3.Connection) -> Iterator[tuple[str, schema.Columns]]:
+    columns = "key, test, validation, seconds, host, versions, seed, created"
+    for key, test, validation, *made in connection.execute(f"SELECT {columns} FROM old_records ORDER BY rowid"):
+        counts = (np.array(json.loads(zlib.decompress(packed)), dtype=np.int64) for packed in (test, validation))
+        yield "records", schema.record_columns(old_record(key, *counts, *made))
+
+
+def old_record(
+    key: str,
+    test: np.ndarray,
+    validation: np.ndarray,
+    seconds: float,
+    host: str,
+    versions: str,
+    seed: str,
+    created: str,
+) -> Record:
+    """Return a record of confusion counts (K, K) on test and validation."""
+    scores = tuple(accuracy_measure(part, counts) for part, counts in zip(QUERIED, (test, validation), strict=True))
+    return Record(key, scores, Made(float(seconds), host, schema.facts_of(versions), int(seed), created))
+
+
+def old_study(
+    name: str,
+    spec: dict[str, Any],
+    digests: Iterable[str],
+    units: Iterable[str],
+    tasks: Iterable[Iterable[int]],
+    created: str,
+    runs: Iterable[TitledRun],
+) -> PlannedStudy:
+    """Return a study of old fields, with its learners and runs."""
+    learners = _Learners(spec)
+    rows = tuple(
+        RunRow(learners.number_of(run), run.kind, run.repeat, run.noise, schema.order_of(run.order), run.keys)
+        for run in runs
+    )
+    order = schema.as_order(tasks)
+    study = StudyRow(0, name, json.dumps(spec), tuple(digests), tuple(units), order, created=created)
+    return PlannedStudy(study, tuple(learners.rows), rows)
+
+
+class _Learners:
+    """The learners of an old study, found by their titles."""
+
+    def __init__(self, spec: dict[str, Any]) -> None:
+        self.rows: list[LearnerRow] = []
+        self._titled: dict[tuple[str, str], list[int]] = {}
+        self._met: Counter[tuple[Any, ...]] = Counter()
+        for point in _points(spec):
+            backbones, methods = _components_at(spec, point)
+            swept = ", ".join(
+                f"{path.removeprefix('backbone.')}={value}" for path, value in point if path != "backbone"
+            )
+            for backbone, method in itertools.product(backbones, methods):
+                titles = (f"{_title(backbone)} {swept}".strip(), _title(method))
+                self._add(titles, backbone, method, point)
+
+    def _add(self, titles: tuple[str, str], backbone: ComponentRow, method: ComponentRow, point: Values = ()) -> None:
+        self._titled.setdefault(titles, []).append(len(self.rows))
+        self.rows.append(LearnerRow(len(self.rows), backbone, method, point))
+
+    def number_of(self, run: TitledRun) -> int:
+        """Return the learner of a run; of several with its titles, each in turn, as the runs of a plan are."""
+        titles = (run.backbone, run.method)
+        if titles not in self._titled:
+            self._add(titles, ComponentRow(run.backbone), ComponentRow(run.method))
+        same = (*titles, run.kind, run.repeat, run.noise, run.order)
+        place = min(self._met[same], len(self._titled[titles]) - 1)
+        self._met[same] += 1
+        return self._titled[titles][place]
+
+
+def _points(spec: dict[str, Any]) -> list[Values]:
+    """Return the points of a study's sweep; without one, the empty point."""
+    sweep = spec.get("sweep", {})
+    return [tuple(zip(sweep, values, strict=True)) for values in itertools.product(*sweep.values())]
+
+
+def _components_at(spec: dict[str, Any], point: Values) -> tuple[list[ComponentRow], list[ComponentRow]]:
+    """Return the backbones and methods at a point of a sweep; none where the point does not fit."""
+    fields = copy.deepcopy(spec)
+    for part in ("backbone", "methods"):
+        fields[part] = [_written(component) for component in fields.get(part, [])]
+    try:
+        for path, value in point:
+            put(fields, path, copy.deepcopy(value))
+    except InputError:
+        return [], []
+    backbones, methods = (
+        [_component(entry) for entry in (fields[part] if isinstance(fields[part], list) else [fields[part]])]
+        for part in ("backbone", "methods")
+    )
+    return backbones, methods
+
+
+def _written(component: dict[str, Any]) -> dict[str, Any]:
+    """Return a component as a study file has it: its parameters beside its name."""
+    return {"name": component["name"], "label": component.get("label", ""), **component.get("parameters", {})}
+
+
+def _component(entry: str | dict[str, Any]) -> ComponentRow:
+    fields = {"name": entry} if isinstance(entry, str) else dict(entry)
+    name, label = fields.pop("name"), fields.pop("label", "")
+    return ComponentRow(name, label, tuple(fields.pop("parameters", fields).items()))
+
+
+def _title(component: ComponentRow) -> str:
+    """Return what the old releases called a component."""
+    return component.label or Path(component.name).stem
