@@ -1,4 +1,4 @@
-"""From records to findings: performance, order disparity, what explains it, tables. Pure computation."""
+"""From records to findings: performance, order disparity, what explains it, tables, figures, the report."""
 
 from skeleton_cgl.analysis.curves import accuracy_by_step, aopd_growth, mean_accuracy_matrices, mean_over_repeats
 from skeleton_cgl.analysis.disparity import (
@@ -11,25 +11,32 @@ from skeleton_cgl.analysis.disparity import (
     order_disparity,
 )
 from skeleton_cgl.analysis.fate import accuracy_by_position, extreme_orders
+from skeleton_cgl.analysis.metric import Beside, Entry, Findings, Metric, entry_of
 from skeleton_cgl.analysis.performance import (
     accuracies,
     accuracy_matrix,
     average_accuracy,
     average_forgetting,
-    class_accuracies,
     forgetting_bound,
     runs,
     task_accuracies,
 )
 from skeleton_cgl.analysis.published import published_disparity
+from skeleton_cgl.analysis.rendering import FORMATS, render
+from skeleton_cgl.analysis.scores import ScoredRun, Scores, joined
 from skeleton_cgl.analysis.sweeps import sweep_curves
-from skeleton_cgl.analysis.tables import FORMATS, METHODS, disparity_table
+from skeleton_cgl.analysis.tables import study_table
 from skeleton_cgl.analysis.variance import explained_share, mean_variance_explained, variance_explained
 
 __all__ = [
     "FORMATS",
     "LEVELS",
-    "METHODS",
+    "Beside",
+    "Entry",
+    "Findings",
+    "Metric",
+    "ScoredRun",
+    "Scores",
     "accuracies",
     "accuracy_by_position",
     "accuracy_by_step",
@@ -38,21 +45,23 @@ __all__ = [
     "average_accuracy",
     "average_forgetting",
     "bootstrap_interval",
-    "class_accuracies",
     "disparity",
-    "disparity_table",
+    "entry_of",
     "expected_opd",
     "explained_share",
     "extreme_orders",
     "final_accuracies",
     "forgetting_bound",
+    "joined",
     "mean_accuracy_matrices",
     "mean_over_repeats",
     "mean_variance_explained",
     "mixed_opd",
     "order_disparity",
     "published_disparity",
+    "render",
     "runs",
+    "study_table",
     "sweep_curves",
     "task_accuracies",
     "variance_explained",

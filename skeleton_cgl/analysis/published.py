@@ -1,8 +1,18 @@
-"""The order disparities of the skeleton study as published, to be set beside our own."""
+"""The order disparities of the skeleton study as published, and whether a study of ours is alike enough to compare.
+
+What was published is matched by what a component is, its built-in name and its parameters, never by its label.
+"""
 
 import io
+import json
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import pandas as pd
+
+from skeleton_cgl.config import put
+from skeleton_cgl.engine.rows import ComponentRow, LearnerRow, StudyRow
 
 SOURCE = (
     "Wei, De Schepper, Mets: Benchmarking sensitivity of continual graph learning for skeleton-based action "
@@ -11,6 +21,9 @@ SOURCE = (
 
 DATASETS = ("ucla", "ntu")
 ORDERS = {"task": 120, "class": 220}
+REPEATS = 5
+TASKS = (2,) * 5
+"""The sizes of the default tasks."""
 
 # Percent, GCN backbone, mean and standard deviation of 5 repeats.
 _PERCENT = """
@@ -45,17 +58,105 @@ ntu     class gem     95.36  0.49   100     0
 ntu     class replay  50.52  1.16    71.82  2.27
 """
 
-VALUES = ("AOPD", "AOPD_std", "MOPD", "MOPD_std")
+_TRAINING = {"epochs": 100, "learning_rate": 0.001, "batch_size": None, "optimizer": "adam", "weight_decay": 0}
+_TRAINING |= {"reset_optimizer": False, "patience": None, "precision": "float32"}
+_FULL_BATCH = 10_000
+"""The published size of a batch, larger than any task: all samples at once."""
+_SCENARIO = {"kind": "skeleton", "setting": "class-il"}
+_BACKBONE = {"width": 64, "depth": 2}
+_METHODS: dict[str, dict[str, Any]] = {
+    "bare": {},
+    "ewc": {"strength": 1e6, "importance": "batch"},
+    "mas": {"strength": 100, "importance": "squared"},
+    "twp": {"lambda_l": 1e4, "lambda_t": 1e4, "beta": 0.01},
+    "lwf": {"strength": 1, "temperature": 2},
+    "gem": {"margin": 5, "fraction": 0.2},
+    "replay": {"fraction": 0.2},
+}
+"""The parameters published for N-UCLA, which are those that methods have unless given others."""
+_ELSEWHERE: dict[str, dict[str, dict[str, Any]]] = {"ntu": {"twp": {"lambda_l": 100}, "lwf": {"strength": 0.1}}}
+"""What differs from them on other data sets."""
 
 
-def published_note(dataset: str, level: str) -> str:
-    """Return where published values come from, and over how many orders they are."""
-    return f"Published: {dataset}, over {ORDERS[level]} orders, {SOURCE}."
+@dataclass(frozen=True)
+class PublishedValue:
+    """A row of the published table, as fractions."""
+
+    AOPD: float
+    AOPD_std: float
+    MOPD: float
+    MOPD_std: float
 
 
 def published_disparity() -> pd.DataFrame:
-    """Return the table of SOURCE as fractions: dataset, backbone, level, method, AOPD, AOPD_std, MOPD, MOPD_std."""
+    """Return the table of SOURCE in percent: dataset, backbone, level, method, AOPD, AOPD_std, MOPD, MOPD_std."""
+    return _table().copy()
+
+
+def published_value(dataset: str, level: str, learner: LearnerRow) -> PublishedValue | None:
+    """Return what was published of a learner's backbone and method, None where nothing was."""
+    table = _table()
+    names = (dataset, learner.backbone.name, level, learner.method.name)
+    row = table[(table[["dataset", "backbone", "level", "method"]] == names).all(axis=1)]
+    if row.empty:
+        return None
+    return PublishedValue(**{name: row[name].item() / 100 for name in ("AOPD", "AOPD_std", "MOPD", "MOPD_std")})
+
+
+@cache
+def _table() -> pd.DataFrame:
     table = pd.read_csv(io.StringIO(_PERCENT), sep=r"\s+")
-    table[list(VALUES)] /= 100
     table.insert(1, "backbone", "gcn")
     return table
+
+
+def published_note(dataset: str, level: str) -> str:
+    """Return where published values come from, and over how many orders and repeats they are."""
+    return f"Published: {dataset}, over {ORDERS[level]} orders, {REPEATS} repeats, {SOURCE}."
+
+
+def differences(study: StudyRow, learner: LearnerRow, dataset: str, level: str, orders: int) -> list[str]:
+    """Return what a learner of a study was given or shown otherwise than the published one; nothing if alike.
+
+    That are the recipe, the setting, the tasks, parameters of backbone and method, and the number of orders, `orders`.
+    """
+    spec = json.loads(study.spec)
+    for field, value in learner.point:
+        if field.split(".")[0] in ("training", "scenario"):
+            put(spec, field, value)
+    scenario, training = spec.get("scenario", {}), spec.get("training", {})
+    found = _other_values("training", {**_TRAINING, **training}, _TRAINING)
+    if (training.get("batch_size") or 0) >= _FULL_BATCH:
+        found = [line for line in found if not line.startswith("training.batch_size")]
+    found += _other_values("scenario", {**_SCENARIO, **scenario}, _SCENARIO)
+    sizes = tuple(len(task) for task in study.default)
+    if sizes != TASKS:
+        found.append(f"tasks of {_sizes(sizes)} units, published {_sizes(TASKS)}")
+    if scenario.get("data", "synthetic") == "synthetic":
+        found.append(f"scenario.data synthetic, published {dataset}")
+    found += _other_parameters("backbone", learner.backbone, _BACKBONE, _BACKBONE)
+    usual = _METHODS[learner.method.name]
+    theirs = {**usual, **_ELSEWHERE.get(dataset, {}).get(learner.method.name, {})}
+    found += _other_parameters("method", learner.method, usual, theirs)
+    if orders != ORDERS[level]:
+        found.append(f"{orders} orders, published {ORDERS[level]}")
+    return found
+
+
+def _other_parameters(
+    what: str, component: ComponentRow, usual: dict[str, Any], published: dict[str, Any]
+) -> list[str]:
+    return _other_values(f"{what} {component.name}", {**usual, **dict(component.parameters)}, published)
+
+
+def _other_values(where: str, ours: dict[str, Any], published: dict[str, Any]) -> list[str]:
+    """Return the published values that ours differ from, and parameters of ours that were not published."""
+    unknown = [] if where in ("training", "scenario") else [name for name in ours if name not in published]
+    lines = [
+        f"{where}.{name} {ours[name]}, published {published[name]}" for name in published if ours[name] != published[name]
+    ]
+    return [*lines, *(f"{where}.{name} {ours[name]}, not published" for name in unknown)]
+
+
+def _sizes(sizes: tuple[int, ...]) -> str:
+    return ", ".join(map(str, sizes))

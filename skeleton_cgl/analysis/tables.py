@@ -1,186 +1,145 @@
-"""Disparities as a table to read, to print or to process: text, LaTeX, CSV or JSON; always percent with one decimal."""
+"""The tables of a study: its columns are metrics, a row per learner."""
 
-import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
 
-import numpy as np
-import pandas as pd
 
-from skeleton_cgl.analysis.performance import check_columns, choose
-from skeleton_cgl.analysis.published import DATASETS, SOURCE, VALUES, published_disparity, published_note
+from skeleton_cgl.analysis.metric import Findings, Metric, MetricColumn
+from skeleton_cgl.analysis.names import LearnerName, name_learners, short
+from skeleton_cgl.analysis.scores import Scores
+from skeleton_cgl.analysis.table import Cell, Column, Table, percent, word
+from skeleton_cgl.analysis.variance import FACTORS, mean_variance_explained
+from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.registry import METRICS
 
-FORMATS = ("text", "csv", "latex", "json")
-METHODS = ("bare", "ewc", "mas", "twp", "lwf", "gem", "replay", "joint")
-"""The sequence of the rows of a backbone; methods of other names follow, by the alphabet."""
-
-MEASURES = ("AOPD", "MOPD")
-PARTS = ("", "_std", "_low", "_high", "_floor")
-FRACTIONS = (*(f"{measure}{part}" for measure in MEASURES for part in PARTS), "expected_AOPD_at_R", "AOPD_mixed")
-COLUMNS = ("backbone", "method", "level", "orders", "repeats", "R", *FRACTIONS)
-
-NOT_COMPARED = "Disparity grows with the number of orders; methods with fewer than others are not compared."
-
-Cells = dict[str, list[tuple[str, str]]]
-"""Under every header, from top to bottom: what a cell says, and its mark ("lowest", "highest" or "")."""
+STANDARD = ("counts", "performance", "disparity", "floor", "mixed")
+"""The metrics of a table that says no columns, in their sequence; those of installed packages follow."""
+_LEVELS = {"task": "tasks", "class": "classes"}
 
 
-def disparity_table(disparity: pd.DataFrame, format: str = "text", published: str | None = None) -> str:
-    """Return the frame of `disparity` as a table of one row per method, in the sequence of METHODS.
+def default_level(scores: Scores) -> str:
+    """Return the level at which a study can be compared: classes where no two orders arrange the same tasks."""
+    orders = {run.order for run in scores.runs}
+    return "class" if len({frozenset(order) for order in orders}) == len(orders) > 1 else "task"
 
-    Within a backbone the lowest and the highest AOPD and MOPD are marked (text: * and †; LaTeX: bold and underlined;
-    CSV and JSON: a field "lowest" or "highest"), all of them if several look equal, none if all do. Disparity grows
-    with the number of orders, so methods with fewer orders than others of their backbone are not marked. `published`
-    names a data set of the published study: its values stand beside ours, with the difference ours − published. LaTeX
-    is a booktabs tabular, to be put into a table. Refused: an unknown format or data set, and more than one level.
+
+def study_table(findings: Findings, columns: Sequence[str] = (), further: Sequence[str] = ()) -> Table:
+    """Return the table of a study, in percent, a row per learner.
+
+    columns: headings, or metrics by name, `module:Class` or file; by default those of STANDARD and of installed
+    packages that are not empty, and the published ones if there is something to set beside. further: metrics after
+    those. Refused: a column that is not known.
     """
-    choose("format", format, FORMATS)
-    check_columns(disparity, COLUMNS, "disparity")
-    if disparity["level"].nunique() > 1:
-        raise InputError(f"disparity: expected one level, found {', '.join(sorted(disparity['level'].unique()))}")
-    rows = _sorted_rows(disparity)
-    if published is not None:
-        rows = _beside_published(rows, choose("published data set", published, DATASETS))
-    rows = _marked_percent(rows)
-    if format == "csv":
-        return rows.to_csv(index=False, lineterminator="\n")
-    if format == "json":
-        plain = rows.astype(object).where(rows.notna(), None).to_dict("records")
-        about = {"unit": "percent", "published": None if published is None else f"{published}, {SOURCE}"}
-        return json.dumps({**about, "rows": plain}, indent=2, ensure_ascii=False) + "\n"
-    render = _text if format == "text" else _latex
-    return render(_cells(rows), _legend(rows, published))
+    chosen = _chosen(columns, findings) if columns else _standard(findings)
+    chosen += [column for name in further for column in _metric(name).columns(findings)]
+    head = _head(findings.names)
+    cells = [[cell for _, cell in row] for row in head]
+    notes = [f"In percent, at the level of {_LEVELS[findings.level]}."]
+    notes += dict.fromkeys(note for column in chosen for note in column.notes)
+    rows = (
+        (*first, *(column.cells[place] for column in chosen)) for place, first in enumerate(cells)
+    )
+    return Table(
+        title=f"Order disparity of {_LEVELS[findings.level]}",
+        columns=(*(column for column, _ in head[0]), *(column.column for column in chosen)),
+        rows=tuple(rows),
+        notes=tuple(notes),
+    )
 
 
-def _sorted_rows(disparity: pd.DataFrame) -> pd.DataFrame:
-    rank = {method: number for number, method in enumerate(METHODS)}
-    backbones = list(disparity["backbone"].unique())
-    names = list(zip(disparity["backbone"], disparity["method"], strict=True))
-
-    def place(row: int) -> tuple[int, int, str]:
-        backbone, method = names[row]
-        return backbones.index(backbone), rank.get(method, len(rank)), method
-
-    rows = disparity[list(COLUMNS)].iloc[sorted(range(len(names)), key=place)].reset_index(drop=True)
-    return rows.astype({"R": "Int64"})
+def performance_table(scores: Scores) -> Table:
+    """Return AA and AF of every learner over all its comparable orders: mean, lowest and highest, in percent."""
+    ends = [f"{measure}{part}" for measure in ("AA", "AF") for part in ("", " lowest", " highest")]
+    return replace(
+        study_table(Findings(scores, "class"), ["orders", "repeats", *ends]), title="Accuracy and forgetting"
+    )
 
 
-def _beside_published(rows: pd.DataFrame, dataset: str) -> pd.DataFrame:
-    theirs = published_disparity()
-    theirs = theirs[theirs["dataset"] == dataset].drop(columns="dataset")
-    theirs = theirs.rename(columns={name: f"published_{name}" for name in VALUES})
-    rows = rows.merge(theirs, how="left", on=["backbone", "level", "method"])
-    for measure in MEASURES:
-        rows[f"{measure}_difference"] = rows[measure] - rows[f"published_{measure}"]
+def variance_table(scores: Scores) -> Table:
+    """Return the share of variance over orders that each factor explains: ω², in percent."""
+    title = "What about an order matters"
+    try:
+        shares = mean_variance_explained(scores)
+    except InputError as error:
+        return Table(title, notes=(f"Not computed: {error}.",))
+    by_learner = shares.pivot_table("omega_squared", "learner", "factor", sort=False, dropna=False)
+    factors = [factor for factor in FACTORS if by_learner[factor].notna().any()]
+    if not factors:
+        return Table(title, notes=("Not computed: too few orders, or all end alike.",))
+    meanings = {
+        "position": "position: the step at which the class is learned",
+        "mates": "mates: the classes learned together with it",
+        "last": "last: the last task of the order",
+    }
+    note = (
+        "Share of a class's variance over orders that one property of the order explains, in percent: ω², corrected "
+        "for chance (around 0: nothing), mean over classes and repeats. Shares overlap and do not add up to 100. "
+        f"{'; '.join(meanings[factor] for factor in factors)}."
+    )
+    names = [name for name in name_learners(scores.learners) if name.number in by_learner.index]
+    head = _head(names)
+    rows = tuple(
+        (*(cell for _, cell in first), *(percent(float(by_learner.loc[name.number, factor])) for factor in factors))
+        for first, name in zip(head, names, strict=True)
+    )
+    columns = (*(column for column, _ in head[0]), *(Column(factor, (factor,)) for factor in factors))
+    return Table(title, columns, rows, (note,))
+
+
+def known_columns() -> dict[str, str]:
+    """Return the headings of all known columns, and the name of the metric that makes each."""
+    return {heading: name for name in METRICS.names() for heading in METRICS.find(name).column_names()}
+
+
+def _metric(name: str) -> Metric:
+    made = METRICS.make(name, {})
+    assert isinstance(made, Metric)
+    return made
+
+
+def _standard(findings: Findings) -> list[MetricColumn]:
+    installed = [name for name in METRICS.names() if not METRICS.is_built_in(name)]
+    names = [*STANDARD, *(["published"] if findings.beside else []), *installed]
+    found = [column for name in names for column in _metric(name).columns(findings)]
+    return [column for column in found if not (column.optional and column.is_empty)]
+
+
+def _chosen(columns: Iterable[str], findings: Findings) -> list[MetricColumn]:
+    known = known_columns()
+    made: dict[str, tuple[MetricColumn, ...]] = {}
+
+    def of(name: str) -> tuple[MetricColumn, ...]:
+        if name not in made:
+            made[name] = _metric(name).columns(findings)
+        return made[name]
+
+    chosen = []
+    for wanted in columns:
+        if wanted in known:
+            chosen += [column for column in of(known[wanted]) if column.column.heading == wanted]
+        elif wanted in METRICS.names() or wanted.endswith(".py") or ":" in wanted:
+            chosen += of(wanted)
+        else:
+            raise InputError(f"unknown column {wanted!r}{did_you_mean(wanted, [*known, *METRICS.names()])}")
+    return chosen
+
+
+def _head(names: Sequence[LearnerName]) -> list[list[tuple[Column, Cell]]]:
+    """Return the first cells of every row, with their columns: backbone, if there are several, method, swept fields."""
+    swept = dict.fromkeys(field for name in names for field, _ in name.swept)
+    several = len({name.backbone for name in names}) > 1
+    rows = []
+    for name in names:
+        row = [(Column("backbone", ("backbone",), words=True), word(name.backbone))] if several else []
+        row.append((Column("method", ("method",), words=True), word(name.method)))
+        point = dict(name.swept)
+        row += [(Column(short(field), (field,)), _plain(point.get(field))) for field in swept]
+        rows.append(row)
     return rows
 
 
-def _marked_percent(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows in percent, rounded to one decimal, with the marks of what then looks lowest and highest."""
-    fractions = [name for name in rows if "OPD" in name]
-    # Adding zero turns the −0.0 of a rounded small negative difference into 0.0.
-    rows = rows.assign(**(100 * rows[fractions].astype(float)).round(1) + 0.0)
-    compared = ~with_fewer_orders(rows)
-    for measure in MEASURES:
-        by_backbone = rows[measure].where(compared).groupby(rows["backbone"])
-        lowest, highest = (by_backbone.transform(extreme) for extreme in ("min", "max"))
-        at_ends = [rows[measure] == lowest, rows[measure] == highest]
-        marks = np.select(at_ends, ["lowest", "highest"], "")
-        rows[f"{measure}_mark"] = np.where(compared & (lowest != highest), marks, "")
-    return rows
-
-
-def with_fewer_orders(rows: pd.DataFrame) -> pd.Series:
-    """Return which rows have fewer orders than others of their backbone."""
-    return rows["orders"] < rows.groupby("backbone")["orders"].transform("max")
-
-
-def _cells(rows: pd.DataFrame) -> Cells:
-    """Return what a reader is shown of the rows."""
-    several = rows["backbone"].nunique() > 1
-    columns = {name: list(rows[name].astype(str)) for name in (*["backbone"] * several, "method", "orders", "repeats")}
-    for measure in MEASURES:
-        columns[measure] = _with_std(rows, measure)
-        if rows[f"{measure}_low"].notna().any():
-            columns[f"{measure} interval"] = _intervals(rows, measure)
-    if rows["R"].notna().any():
-        for measure in MEASURES:
-            columns[f"{measure} floor"] = _numbers(rows[f"{measure}_floor"])
-        columns["R"] = _numbers(rows["R"], "d")
-        columns["AOPD at R"] = _numbers(rows["expected_AOPD_at_R"])
-    if rows["AOPD_mixed"].notna().any():
-        columns["AOPD mixed"] = _numbers(rows["AOPD_mixed"])
-    for measure in MEASURES:
-        if f"published_{measure}" in rows:
-            columns[f"published {measure}"] = _with_std(rows, f"published_{measure}")
-            columns[f"{measure} difference"] = _numbers(rows[f"{measure}_difference"], "+.1f")
-    marks = {header: rows.get(f"{header}_mark", [""] * len(rows)) for header in columns}
-    return {header: list(zip(cells, marks[header], strict=True)) for header, cells in columns.items()}
-
-
-def _numbers(values: pd.Series, form: str = ".1f") -> list[str]:
-    return ["–" if pd.isna(value) else format(value, form).replace("-", "−") for value in values]
-
-
-def _with_std(rows: pd.DataFrame, name: str) -> list[str]:
-    pairs = zip(_numbers(rows[name]), _numbers(rows[f"{name}_std"]), strict=True)
-    return [mean if std == "–" else f"{mean} ± {std}" for mean, std in pairs]
-
-
-def _intervals(rows: pd.DataFrame, measure: str) -> list[str]:
-    numbers = (_numbers(rows[f"{measure}{part}"]) for part in ("", "_low", "_high"))
-    return [
-        value if value == "–" else "exact" if low == "–" else f"[{low}, {high}]"
-        for value, low, high in zip(*numbers, strict=True)
-    ]
-
-
-def _legend(rows: pd.DataFrame, published: str | None) -> list[str]:
-    level = rows["level"].iloc[0]
-    lines = [f"Order disparity per {level} in percent: mean ± standard deviation over repeats."]
-    if with_fewer_orders(rows).any():
-        lines.append(NOT_COMPARED)
-    if rows["AOPD_low"].notna().any():
-        lines.append("Interval: percentile bootstrap over the orders run; biased downwards, as max − min is.")
-    if rows["R"].notna().any():
-        lines.append("Floor: max − min over R runs of one order with different seeds; its peer is AOPD at R, expected")
-        lines.append("of R orders.")
-    if rows["AOPD_mixed"].notna().any():
-        lines.append("Mixed: AOPD expected if every order is learned in a repeat drawn for it alone, so that split and")
-        lines.append("first weights change with the order.")
-    return lines if published is None else [*lines, published_note(published, level)]
-
-
-def _text(columns: Cells, legend: list[str]) -> str:
-    symbols = {"lowest": "*", "highest": "†", "": " "}
-    lines = []
-    for header, cells in columns.items():
-        # A place for the symbol in every cell of a marked column keeps its digits in line.
-        symbol = symbols if header in MEASURES else dict.fromkeys(symbols, "")
-        written = [header + symbol[""], *(cell + symbol[mark] for cell, mark in cells)]
-        width = max(len(cell) for cell in written)
-        written.insert(1, "-" * width)
-        lines.append([cell.ljust(width) if header in ("backbone", "method") else cell.rjust(width) for cell in written])
-    table = ["  ".join(line).rstrip() for line in zip(*lines, strict=True)]
-    return "\n".join([*table, "", *legend, "* lowest, † highest."]) + "\n"
-
-
-_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-_LATEX |= {character: f"\\{character}" for character in "&%$#_{}"}
-_LATEX |= {"±": r"$\pm$", "–": "--", "−": "$-$"}
-# At the start of a row these would be taken for arguments of the \\ before it.
-_LATEX |= {character: f"{{{character}}}" for character in "[*"}
-
-
-def _latex(columns: Cells, legend: list[str]) -> str:
-    commands = {"lowest": r"\textbf{%s}", "highest": r"\underline{%s}", "": "%s"}
-    header = [_escaped(header) for header in columns]
-    body = [[commands[mark] % _escaped(cell) for cell, mark in row] for row in zip(*columns.values(), strict=True)]
-    lines = [" & ".join(row) + r" \\" for row in [header, *body]]
-    alignment = "".join("l" if name in ("backbone", "method") else "r" for name in columns)
-    comments = [f"% {line}" for line in [*legend, r"Bold: lowest, underlined: highest. Needs \usepackage{booktabs}."]]
-    table = [f"\\begin{{tabular}}{{{alignment}}}", r"\toprule", lines[0], r"\midrule", *lines[1:], r"\bottomrule"]
-    return "\n".join([*comments, *table, r"\end{tabular}"]) + "\n"
-
-
-def _escaped(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text)
+def _plain(value: Any) -> Cell:
+    number = value if isinstance(value, int | float | str) and not isinstance(value, bool) else str(value)
+    return Cell(str(value), (number,))

@@ -7,8 +7,9 @@ the classes learned together with it; `last`, the last task of the order.
 import numpy as np
 import pandas as pd
 
-from skeleton_cgl.analysis.disparity import FINAL_RUN, final_accuracies
-from skeleton_cgl.analysis.performance import Order
+from skeleton_cgl.analysis.disparity import final_accuracies
+from skeleton_cgl.analysis.scores import Scores
+from skeleton_cgl.scenarios.lessons import Order
 
 FACTORS = ("position", "mates", "last")
 
@@ -35,34 +36,34 @@ def explained_share(values: np.ndarray, groups: np.ndarray) -> tuple[float, floa
     return float(between / total), float((between - (g - 1) * within) / (total + within))
 
 
-def variance_explained(records: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per backbone, method, repeat, class and factor: orders, groups, eta_squared, omega_squared.
+def variance_explained(scores: Scores) -> pd.DataFrame:
+    """Return one row per learner, repeat, class and factor: orders, groups, eta_squared, omega_squared.
 
     The orders are those of the class level (task and class orders, each once, noise 0). Shares of different factors
     overlap and do not add up to 1.
     """
-    table = final_accuracies(records, "class")
-    classes = list(table.columns[len(FINAL_RUN) :])
     rows = []
-    for run, orders in table[table["noise"] == 0].groupby(["backbone", "method", "repeat"], sort=False):
-        factors = _factors(list(orders["order"]), max(classes) + 1)
-        for label in classes:
-            values = orders[label].to_numpy(dtype=float)
-            for factor in FACTORS:
-                groups = factors[factor][:, label]
-                share = explained_share(values, groups)
-                rows.append((*run, label, factor, len(values), len(np.unique(groups)), *share))
-    names = ("backbone", "method", "repeat", "class", "factor", "orders", "groups", "eta_squared", "omega_squared")
+    for finals in final_accuracies(scores.ordinary(), "class"):
+        for repeat in dict.fromkeys(finals.repeat.tolist()):
+            places = np.flatnonzero(finals.repeat == repeat)
+            factors = _factors([finals.orders[place] for place in places], len(scores.units))
+            for column, (unit,) in enumerate(finals.tasks):
+                values = finals.values[places, column]
+                for factor in FACTORS:
+                    groups = factors[factor][:, unit]
+                    share = explained_share(values, groups)
+                    row = (finals.learner, repeat, unit, factor, len(values), len(np.unique(groups)), *share)
+                    rows.append(row)
+    names = ("learner", "repeat", "class", "factor", "orders", "groups", "eta_squared", "omega_squared")
     return pd.DataFrame(rows, columns=names)
 
 
-def mean_variance_explained(records: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per backbone, method and factor: eta_squared and omega_squared, means over classes and repeats.
+def mean_variance_explained(scores: Scores) -> pd.DataFrame:
+    """Return one row per learner and factor: eta_squared and omega_squared, means over classes and repeats.
 
     Classes whose share is not defined are left out of its mean; NaN if none is left.
     """
-    shares = variance_explained(records)
-    by = shares.groupby(["backbone", "method", "factor"], sort=False)
+    by = variance_explained(scores).groupby(["learner", "factor"], sort=False)
     return by[["eta_squared", "omega_squared"]].mean().reset_index()
 
 

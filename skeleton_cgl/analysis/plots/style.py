@@ -1,23 +1,24 @@
-"""What all figures share: the look of a method, the size of a column, panels, legends, and saving.
+"""What all figures share: the size of a column, panels, legends, and saving.
 
-Every method has one colour and one marker throughout, which the colour-blind tell apart and grey print keeps apart.
+Every method has one colour and one marker throughout, those of its name, which the colour-blind tell apart and grey
+print keeps apart.
 """
 
 import functools
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
-import pandas as pd
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from skeleton_cgl.analysis.tables import METHODS
+from skeleton_cgl.analysis.names import LearnerName, methods_of, settings_of
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.files import write_beside
+
+Drawing = TypeVar("Drawing", bound=Callable[..., Figure])
 
 FORMATS = (".png", ".pdf", ".svg")
 COLUMN_INCHES = 3.4
@@ -27,19 +28,6 @@ NORMAL, SMALL = 7, 6
 _LETTER_INCHES, _LINE_INCHES, _ENTRY_INCHES = 0.055, 0.15, 0.33
 """How wide a letter of a legend is, how high its lines are, and what an entry needs beside its letters."""
 
-_LOOKS = {
-    "bare": ("Bare", "#000000", "o"),
-    "ewc": ("EWC", "#0072B2", "s"),
-    "mas": ("MAS", "#56B4E9", "^"),
-    "twp": ("TWP", "#009E73", "D"),
-    "lwf": ("LwF", "#CC79A7", "v"),
-    "gem": ("GEM", "#E69F00", "P"),
-    "replay": ("Replay", "#D55E00", "X"),
-    "joint": ("Joint", "#8C8C8C", "*"),
-}
-_SPARE = [("#332288", "h"), ("#882255", "<"), ("#999933", ">"), ("#44AA99", "p"), ("#661100", "d"), ("#AA4499", "8")]
-# Small, a circle is no different from an octagon.
-_MARKERS = [*(marker for _, marker in _SPARE), *(marker for _, _, marker in _LOOKS.values() if marker != "o")]
 _GRID = {"color": "#DDDDDD", "linewidth": 0.4}
 _LEGEND = {"columnspacing": 1.2, "handletextpad": 0.4, "borderpad": 0, "frameon": False}
 _LOOK = {
@@ -56,32 +44,7 @@ TICKS = {"labelsize": SMALL, "length": 2, "pad": 2, "width": 0.6}
 """How ticks look; to be set on every axis, since they are made when the figure is drawn, outside of `styled`."""
 
 
-@dataclass(frozen=True)
-class Look:
-    """How a method is called and drawn."""
-
-    name: str
-    colour: str
-    marker: str
-
-
-def looks(methods: Iterable[str]) -> dict[str, Look]:
-    """Return how each method is drawn, in the sequence of the tables: the known ones first, others by the alphabet.
-
-    Others, such as the candidates of a search, share colours where they are many; no two of 78 look the same.
-    """
-    found = set(methods)
-    others = sorted(found - set(METHODS))
-    known = {method: Look(*_LOOKS[method]) for method in METHODS if method in found}
-    return known | {method: _spare_look(method, place) for place, method in enumerate(others)}
-
-
-def _spare_look(method: str, place: int) -> Look:
-    times, colour = divmod(place, len(_SPARE))
-    return Look(method, _SPARE[colour][0], _MARKERS[(colour + times) % len(_MARKERS)])
-
-
-def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
+def styled(draw: Drawing) -> Drawing:
     """Make a drawing function use the sizes and lines of all figures."""
 
     @functools.wraps(draw)
@@ -89,7 +52,7 @@ def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
         with rc_context(_LOOK):
             return draw(*values, **options)
 
-    return drawn
+    return cast(Drawing, drawn)
 
 
 def panels(number: int, columns: int, width: float, height: float, **sharing: Any) -> tuple[Figure, list[Axes]]:
@@ -116,16 +79,11 @@ def label_outer(axes: list[Axes]) -> None:
         panel.set(xlabel=panel.get_xlabel() * at_bottom, ylabel=panel.get_ylabel() * at_left)
 
 
-def panel_titles(frame: pd.DataFrame, between: str = ", ") -> dict[tuple[str, str], str]:
-    """Return a title for every backbone and method: the method's name, and the backbone's if there are several."""
-    found = set(zip(frame["backbone"], frame["method"], strict=True))
-    backbones = list(dict.fromkeys(frame["backbone"]))
-    return {
-        (backbone, method): f"{look.name}{between}{backbone}" if len(backbones) > 1 else look.name
-        for backbone in backbones
-        for method, look in looks(frame["method"]).items()
-        if (backbone, method) in found
-    }
+def panel_titles(names: Iterable[LearnerName], between: str = ", ") -> dict[int, str]:
+    """Return a title for the panel of every learner: its method, and its setting if there are several."""
+    names = list(names)
+    several = len(settings_of(names)) > 1
+    return {name.number: f"{name.method}{between}{name.setting}" if several else name.method for name in names}
 
 
 def panels_per_row(titles: Iterable[str], letters: int, most: int) -> int:
@@ -134,17 +92,19 @@ def panels_per_row(titles: Iterable[str], letters: int, most: int) -> int:
     return max(1, min(most, letters // longest))
 
 
-def method_legend(figure: Figure, methods: Iterable[str], others: Iterable[Line2D] = (), line: str = "-") -> None:
+def method_legend(
+    figure: Figure, names: Iterable[LearnerName], others: Iterable[Line2D] = (), line: str = "-"
+) -> None:
     """Put the legend of the methods above the panels, and that of whatever else is given below.
 
     A legend of more than two lines makes the figure so much higher.
     """
     entries = [
-        Line2D([], [], color=look.colour, marker=look.marker, linestyle=line, label=look.name, **EDGE)
-        for look in looks(methods).values()
+        Line2D([], [], color=name.colour, marker=name.marker, linestyle=line, label=name.method, **EDGE)
+        for name in methods_of(names)
     ]
     columns = len(entries) if len(entries) <= 4 else -(-len(entries) // 2)
-    longest = max(len(entry.get_label()) for entry in entries)
+    longest = max(len(str(entry.get_label())) for entry in entries)
     columns = max(1, min(columns, int(figure.get_figwidth() / (_ENTRY_INCHES + longest * _LETTER_INCHES))))
     lines = -(-len(entries) // columns)
     figure.set_figheight(figure.get_figheight() + max(0, lines - 2) * _LINE_INCHES)

@@ -1,0 +1,63 @@
+"""Final accuracy of every class by its position in the order: which classes suffer, and when."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from skeleton_cgl.analysis.fate import accuracy_by_position
+from skeleton_cgl.analysis.figure import Kind, StudyFigure, names_in
+from skeleton_cgl.analysis.names import LearnerName
+from skeleton_cgl.analysis.plots.heatmap import heatmap
+from skeleton_cgl.analysis.plots.style import (
+    COLUMN_INCHES,
+    NORMAL,
+    TICKS,
+    panel_titles,
+    panels,
+    panels_per_row,
+    styled,
+)
+from skeleton_cgl.analysis.results import Results
+
+
+@dataclass(frozen=True, eq=False)
+class Fate:
+    """What `fate.accuracy_by_position` gives, and the names of its learners and classes."""
+
+    names: tuple[LearnerName, ...]
+    units: tuple[str, ...]
+    fate: pd.DataFrame
+
+
+class ClassFate(StudyFigure[Fate]):
+    """A panel per learner. kind: which orders."""
+
+    title = "The fate of a class"
+    meaning = "Final accuracy of every class by its position in the order, mean over orders and repeats."
+
+    def __init__(self, kind: Kind = "both") -> None:
+        self.kind = kind
+
+    def compute(self, results: Results) -> Fate:
+        scores = results.scores.of_kind(self.kind)
+        return Fate(names_in(scores), results.units, accuracy_by_position(scores))
+
+    @styled
+    def draw(self, value: Fate) -> Figure:
+        titles = panel_titles(value.names, between="\n")
+        columns = panels_per_row(titles.values(), letters=36, most=4)
+        height = 0.5 + 0.13 * value.fate["class"].nunique()
+        figure, axes = panels(len(titles), columns, COLUMN_INCHES, height, sharey=True)
+        for panel, (number, title) in zip(axes, titles.items(), strict=True):
+            of_learner = value.fate[value.fate["learner"] == number]
+            grid = of_learner.pivot(index="class", columns="position", values="accuracy")
+            heatmap(panel, grid)
+            panel.set_yticklabels([value.units[unit] for unit in grid.index])
+            panel.set_title(title)
+        figure.supxlabel("position in the order", fontsize=NORMAL)
+        bar = figure.colorbar(axes[0].collections[0], ax=axes, aspect=40, pad=0.02)
+        bar.set_label("final accuracy", labelpad=4)
+        bar.outline.set_visible(False)
+        bar.ax.tick_params(**TICKS)
+        return figure

@@ -1,0 +1,93 @@
+"""Order sensitivity of every method, the published values beside ours (Table 2), as a picture."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from matplotlib.figure import Figure
+
+from skeleton_cgl.analysis.figure import Level, StudyFigure
+from skeleton_cgl.analysis.metric import Beside, Findings
+from skeleton_cgl.analysis.plots.picture import picture
+from skeleton_cgl.analysis.published import ORDERS
+from skeleton_cgl.analysis.rendering import SUFFIXES, write_table
+from skeleton_cgl.analysis.results import Results
+from skeleton_cgl.analysis.table import Cell, Table
+from skeleton_cgl.analysis.tables import study_table
+
+_SHORT = {"AOPD floor": "floor", "MOPD floor": "floor", "published AOPD": "published", "published MOPD": "published"}
+
+
+@dataclass(frozen=True)
+class Tabled:
+    """The whole table, for text, and what of it fits a picture."""
+
+    whole: Table
+    shown: Table
+
+
+class DisparityTable(StudyFigure[Tabled]):
+    """The columns of the table that fit a column of a paper. level: whose disparity; published: a data set; anyway."""
+
+    title = "Order disparity"
+    meaning = "AOPD and MOPD of every method, with the noise floor."
+    wanted = False
+
+    def __init__(
+        self, level: Level = "task", published: Literal["ucla", "ntu"] | None = None, anyway: bool = False
+    ) -> None:
+        self.level = level
+        self.beside = None if published is None else Beside(published, anyway)
+
+    def compute(self, results: Results) -> Tabled:
+        columns = []
+        for measure in ("AOPD", "MOPD"):
+            columns += [measure, f"{measure} floor", *([f"published {measure}"] if self.beside else [])]
+        findings = Findings(results.scores, self.level, results.study, self.beside)
+        return Tabled(study_table(findings), self._shown(study_table(findings, ["orders", "repeats", *columns])))
+
+    def _shown(self, whole: Table) -> Table:
+        counts = {name: whole.column(name) for name in ("orders", "repeats")}
+        differ = len({cell.text for cell in counts["orders"]}) > 1
+        shown = [
+            place
+            for place, column in enumerate(whole.columns)
+            if column.heading != "repeats"
+            and (column.heading != "orders" or differ)
+            and not ("floor" in column.heading and all(row[place].is_empty for row in whole.rows))
+        ]
+        headings = [whole.columns[place] for place in shown]
+        return Table(
+            title=whole.title,
+            columns=tuple(replace(column, heading=_SHORT.get(column.heading, column.heading)) for column in headings),
+            rows=tuple(tuple(row[place] for place in shown) for row in whole.rows),
+            notes=self._notes(counts, [column.heading for column in headings], differ),
+        )
+
+    def _notes(self, counts: dict[str, list[Cell]], headings: list[str], differ: bool) -> tuple[str, ...]:
+        spans = ", ".join(f"{name}: {_span(cells)}" for name, cells in counts.items())
+        notes = [f"percent, {self.level} level; {spans}"]
+        if differ:
+            notes.append("methods with fewer orders than others are not compared")
+        if "AOPD floor" in headings:
+            notes.append("floor: over runs of one order that differ by their seed alone")
+        if self.beside:
+            notes.append(
+                f"published: {self.beside.dataset}, {ORDERS[self.level]} orders, Wei, De Schepper, Mets (2024)"
+            )
+        return tuple(notes)
+
+    def draw(self, value: Tabled) -> Figure:
+        return picture(value.shown)
+
+    def save(self, value: Tabled, path: Path) -> None:
+        """Write the picture, or the whole table as .txt, .tex, .csv, .json or .html."""
+        if path.suffix in SUFFIXES:
+            write_table(value.whole, path)
+        else:
+            super().save(value, path)
+
+
+def _span(cells: list[Cell]) -> str:
+    numbers = sorted({int(str(cell.numbers[0])) for cell in cells})
+    return "–".join(map(str, dict.fromkeys([numbers[0], numbers[-1]])))

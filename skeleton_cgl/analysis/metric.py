@@ -1,0 +1,189 @@
+"""A metric of records: columns of the tables, computed from the scores of a study.
+
+To add one, derive from `Metric` in a file of its own, give a heading, and say what it is of one learner's scores:
+
+    class Worst(Metric):
+        heading = "worst"
+        note = "Worst: the lowest final accuracy of any class, mean over orders."
+
+        def measure(self, scores: Scores) -> Entry:
+            return entry_of(scores, np.nanmin(scores.finals, axis=1))
+"""
+
+from abc import ABC
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+
+from skeleton_cgl.analysis.disparity import (
+    LEVELS,
+    Disparity,
+    Finals,
+    deviation,
+    final_accuracies,
+    interval_seed,
+    learner_disparity,
+)
+from skeleton_cgl.analysis.names import LearnerName, name_learners
+from skeleton_cgl.analysis.performance import runs
+from skeleton_cgl.analysis.scores import Scores, choose
+from skeleton_cgl.analysis.table import EMPTY, Cell, Column, number_and_spread, percent_and_spread
+from skeleton_cgl.engine.rows import LearnerRow, StudyRow
+from skeleton_cgl.errors import InputError
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a metric says of one learner: its value and the spread of that over repeats; or why it has none."""
+
+    value: float = np.nan
+    spread: float = np.nan
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class MetricColumn:
+    """A column of a table: a cell for every learner of the findings, in their sequence, and what a reader must know.
+
+    optional: it is shown only if a cell is not empty, or if it is asked for by name.
+    """
+
+    column: Column
+    cells: tuple[Cell, ...]
+    notes: tuple[str, ...] = ()
+    optional: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        return all(cell.is_empty for cell in self.cells)
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Published values to be set beside ours: of which data set, and whether also of unlike studies."""
+
+    dataset: str
+    anyway: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """What columns are made of: the scores of a study, and what several of them share, computed once.
+
+    level: whose disparity, of tasks or of classes. Only runs of orders that can be compared at that level count.
+    """
+
+    scores: Scores
+    level: str = "task"
+    study: StudyRow | None = None
+    beside: Beside | None = None
+
+    def __post_init__(self) -> None:
+        choose("level", self.level, LEVELS)
+
+    @cached_property
+    def names(self) -> tuple[LearnerName, ...]:
+        """The learners that have ordinary runs, in the sequence of the rows."""
+        there = set(self.scores.ordinary().learner.tolist())
+        return tuple(name for name in name_learners(self.scores.learners) if name.number in there)
+
+    @cached_property
+    def learners(self) -> tuple[LearnerRow, ...]:
+        """The rows of the learners, in the sequence of `names`."""
+        rows = {learner.number: learner for learner in self.scores.learners}
+        return tuple(rows[name.number] for name in self.names)
+
+    @cached_property
+    def finals(self) -> dict[int, Finals]:
+        """What each learner knew in the end of the orders compared, by its number."""
+        there = {name.number for name in self.names}
+        found = final_accuracies(self.scores.where(lambda run: run.learner in there), self.level)
+        return {finals.learner: finals for finals in found}
+
+    @cached_property
+    def compared(self) -> Scores:
+        """The scores of the ordinary runs of the orders compared, each once."""
+        seen = set()
+        wanted = []
+        for run in self.scores.runs:
+            named = (run.learner, run.repeat, run.order)
+            finals = self.finals.get(run.learner)
+            wanted.append(run.noise == 0 and finals is not None and run.order in finals.ordered and named not in seen)
+            if run.noise == 0:
+                seen.add(named)
+        return self.scores.chosen(np.array(wanted, dtype=bool))
+
+    @cached_property
+    def runs(self) -> pd.DataFrame:
+        """AA and AF of every run that is compared; see `performance.runs`."""
+        return runs(self.compared)
+
+    @cached_property
+    def disparities(self) -> dict[int, Disparity | str]:
+        """The disparity of each learner by its number, with intervals; the reason where it has none."""
+        seed = interval_seed(np.random.default_rng(0))
+        found: dict[int, Disparity | str] = {}
+        for number, finals in self.finals.items():
+            try:
+                found[number] = learner_disparity(finals, seed)
+            except InputError as error:
+                found[number] = str(error)
+        return found
+
+    def disparity(self, of: Callable[[Disparity], Cell], empty: int = 1) -> tuple[Cell, ...]:
+        """Return a cell for every learner made of its disparity; one without numbers, as many as said, for none."""
+        none = Cell(EMPTY, (None,) * empty)
+        found = [self.disparities[name.number] for name in self.names]
+        return tuple(none if isinstance(each, str) else of(each) for each in found)
+
+    def told(self, reasons: list[str]) -> tuple[str, ...]:
+        """Return the reasons why cells are empty, one for every learner or "", as notes that say whose they are."""
+        notes = []
+        for reason in dict.fromkeys(filter(None, reasons)):
+            whose = [
+                f"{name.method}, {name.setting}" if len({each.setting for each in self.names}) > 1 else name.method
+                for name, own in zip(self.names, reasons, strict=True)
+                if own == reason
+            ]
+            notes.append(f"{reason}." if len(whose) == len(self.names) else f"{'; '.join(whose)}: {reason}.")
+        return tuple(notes)
+
+
+class Metric(ABC):
+    """Columns of the tables; see the head of this module for how to add one.
+
+    heading: of its column. percent: whether its values are fractions, to be shown in percent. note: what a reader must
+    know. A metric of several columns names them in `offers` and makes them in `columns`.
+    """
+
+    heading: ClassVar[str] = ""
+    percent: ClassVar[bool] = True
+    note: ClassVar[str] = ""
+    offers: ClassVar[tuple[str, ...]] = ()
+
+    def measure(self, scores: Scores) -> Entry:
+        """Return the value of one learner from its scores: of the ordinary runs, with each order once."""
+        raise NotImplementedError(f"{type(self).__name__} has no `measure`")
+
+    def columns(self, findings: Findings) -> tuple[MetricColumn, ...]:
+        """Return the columns, with a cell for every learner of the findings."""
+        entries = [self.measure(findings.compared.of_learner(name.number)) for name in findings.names]
+        make = percent_and_spread if self.percent else number_and_spread
+        cells = tuple(make(entry.value, entry.spread) for entry in entries)
+        notes = (*([self.note] if self.note else []), *findings.told([entry.reason for entry in entries]))
+        return (MetricColumn(Column(self.heading, (self.heading, f"{self.heading}_std")), cells, notes),)
+
+    @classmethod
+    def column_names(cls) -> tuple[str, ...]:
+        """Return the headings of the columns that there may be."""
+        return cls.offers or (cls.heading,)
+
+
+def entry_of(scores: Scores, values: np.ndarray) -> Entry:
+    """Return the mean of a value for every run (N,), orders first and then repeats, with its deviation over repeats."""
+    by_repeat = np.array([np.mean(values[scores.repeat == repeat]) for repeat in np.unique(scores.repeat)])
+    return Entry(float(by_repeat.mean()), deviation(by_repeat))

@@ -1,0 +1,1 @@
+"""The built-in metrics, one class each: the columns of the tables."""

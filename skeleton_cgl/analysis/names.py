@@ -1,0 +1,217 @@
+"""How learners are called and drawn, decided from their rows when they are shown.
+
+The sequence of rows, the colours and the markers go by what a component is, never by what it is called: a label given
+by the user changes what is printed and nothing else.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+import pandas as pd
+
+from skeleton_cgl.engine.rows import ComponentRow, LearnerRow, Values
+
+BACKBONES = {"gcn": "GCN", "stgcn": "ST-GCN"}
+METHODS = {
+    "bare": "Bare",
+    "ewc": "EWC",
+    "mas": "MAS",
+    "twp": "TWP",
+    "lwf": "LwF",
+    "gem": "GEM",
+    "replay": "Replay",
+    "joint": "Joint",
+}
+"""The methods that have a name and a look of their own, in the sequence of the rows of a table; others follow."""
+
+_LOOKS = {
+    "bare": ("#000000", "o"),
+    "ewc": ("#0072B2", "s"),
+    "mas": ("#56B4E9", "^"),
+    "twp": ("#009E73", "D"),
+    "lwf": ("#CC79A7", "v"),
+    "gem": ("#E69F00", "P"),
+    "replay": ("#D55E00", "X"),
+    "joint": ("#8C8C8C", "*"),
+}
+_SPARE = [("#332288", "h"), ("#882255", "<"), ("#999933", ">"), ("#44AA99", "p"), ("#661100", "d"), ("#AA4499", "8")]
+# Small, a circle is no different from an octagon.
+_MARKERS = [*(marker for _, marker in _SPARE), *(marker for _, marker in _LOOKS.values() if marker != "o")]
+
+
+@dataclass(frozen=True)
+class LearnerName:
+    """How a learner is called and drawn. point: the swept fields and their values as text, "" without a sweep.
+
+    Learners of one method are called and drawn alike, whatever their backbone and their point; place counts the methods
+    in the sequence of tables and legends.
+    """
+
+    number: int
+    backbone: str
+    method: str
+    point: str
+    swept: Values
+    place: int
+    colour: str
+    marker: str
+
+    @property
+    def setting(self) -> str:
+        """All but the method: what its rivals in a comparison share."""
+        return f"{self.backbone} {self.point}".strip()
+
+
+def name_learners(learners: Iterable[LearnerRow]) -> tuple[LearnerName, ...]:
+    """Return the names of learners, in the sequence of tables: by setting as they come, then by method.
+
+    Components that would be called the same are told apart by the parameters in which they differ, then by where they
+    come from. Those that are nothing but points of one sweep need not be: the point tells.
+    """
+    learners = list(learners)
+    backbones = _titles_by_point(learners, lambda learner: learner.backbone, BACKBONES)
+    methods = _titles_by_point(learners, lambda learner: learner.method, METHODS)
+    sequence = sorted(
+        {(learner.method.name, title) for learner, title in zip(learners, methods, strict=True)}, key=_rank
+    )
+    places = {method: place for place, method in enumerate(sequence)}
+    looks = _looks(sequence)
+    named = []
+    for learner, backbone, method in zip(learners, backbones, methods, strict=True):
+        place = places[learner.method.name, method]
+        swept = tuple((field, value) for field, value in learner.point if field not in _TOLD)
+        named.append(
+            LearnerName(learner.number, backbone, method, point_text(learner.point), swept, place, *looks[place])
+        )
+    settings = list(dict.fromkeys(name.setting for name in named))
+    return tuple(sorted(named, key=lambda name: (settings.index(name.setting), name.place)))
+
+
+def numbered(names: Iterable[LearnerName]) -> dict[int, LearnerName]:
+    """Return the names of the learners of one study by their numbers."""
+    return {name.number: name for name in names}
+
+
+def methods_of(names: Iterable[LearnerName]) -> list[LearnerName]:
+    """Return one name for every method, in the sequence of legends."""
+    return list({name.place: name for name in sorted(names, key=lambda name: name.place)}.values())
+
+
+def settings_of(names: Iterable[LearnerName]) -> list[str]:
+    """Return the settings of learners, each once."""
+    return list(dict.fromkeys(name.setting for name in names))
+
+
+def with_names(frame: pd.DataFrame, learners: Iterable[LearnerRow]) -> pd.DataFrame:
+    """Return a frame that has a column `learner` with columns backbone and method before it, and the swept ones last."""
+    names = numbered(name_learners(learners))
+    of_rows = [names[number] for number in frame["learner"]]
+    titles = {"backbone": [name.backbone for name in of_rows], "method": [name.method for name in of_rows]}
+    fields = dict.fromkeys(field for name in names.values() for field, _ in name.swept)
+    swept = {field: [dict(name.swept).get(field) for name in of_rows] for field in fields}
+    return pd.DataFrame({**titles, **frame, **swept}, index=frame.index)
+
+
+def point_text(point: Values) -> str:
+    """Return the point of a sweep as text, `width=32, depth=2`; what the names of components tell is left out."""
+    return ", ".join(f"{short(field)}={_text(value)}" for field, value in point if field not in _TOLD)
+
+
+def short(field: str) -> str:
+    """Return a swept field as it is called where there is little room."""
+    return field.removeprefix("backbone.")
+
+
+_TOLD = ("backbone", "methods")
+"""Swept fields that need no words of their own: the names of the components tell them."""
+
+
+def _titles_by_point(
+    learners: Sequence[LearnerRow], part: Callable[[LearnerRow], ComponentRow], known: dict[str, str]
+) -> list[str]:
+    """Return what a component of every learner is called; those at one point of a sweep are told apart."""
+    at_points: dict[str, dict[str, ComponentRow]] = {}
+    for learner in learners:
+        at_points.setdefault(repr(learner.point), {}).setdefault(_identity(part(learner)), part(learner))
+    titles = {
+        point: dict(zip(components, _titles(list(components.values()), known), strict=True))
+        for point, components in at_points.items()
+    }
+    return [titles[repr(learner.point)][_identity(part(learner))] for learner in learners]
+
+
+def _identity(component: ComponentRow) -> str:
+    return repr((component.name, component.label, sorted(component.parameters)))
+
+
+def _titles(components: Sequence[ComponentRow], known: dict[str, str]) -> list[str]:
+    """Return a title for every component, all different."""
+    titles = [component.label or known.get(component.name) or _stem(component.name) for component in components]
+    for told_apart in (_by_parameters, _by_origin, _by_number):
+        for title in set(titles):
+            alike = [place for place, other in enumerate(titles) if other == title]
+            if len(alike) > 1:
+                found = told_apart([components[place] for place in alike])
+                for place, text in zip(alike, found, strict=True):
+                    titles[place] = f"{title} {text}".strip()
+    return titles
+
+
+def _by_parameters(components: Sequence[ComponentRow]) -> list[str]:
+    given = [dict(component.parameters) for component in components]
+    names = dict.fromkeys(name for parameters in given for name in parameters)
+    differing = [name for name in names if len({repr(parameters.get(name)) for parameters in given}) > 1]
+    return [
+        ", ".join(f"{name}={_text(parameters[name])}" for name in differing if name in parameters)
+        for parameters in given
+    ]
+
+
+def _by_origin(components: Sequence[ComponentRow]) -> list[str]:
+    differ = len({component.name for component in components}) > 1
+    return [f"({component.name})" if differ else "" for component in components]
+
+
+def _by_number(components: Sequence[ComponentRow]) -> list[str]:
+    return [f"#{number}" for number in range(1, len(components) + 1)]
+
+
+def _stem(name: str) -> str:
+    """Return the short form of `module:Class` or of a file."""
+    return name.rpartition(":")[2] if ":" in name else PurePath(name).stem
+
+
+def _text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) and math.isfinite(value) else str(value)
+
+
+def _rank(method: tuple[str, str]) -> tuple[int, str, str]:
+    """Return the place of a method, by component and title: the known ones first, others by the alphabet."""
+    name, title = method
+    return list(METHODS).index(name) if name in METHODS else len(METHODS), name, title
+
+
+def _looks(methods: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return colour and marker of every method, by component and title.
+
+    Several of one known component share its colour, as far as there are markers; others share colours where they are
+    many. No two of 78 look the same.
+    """
+    found = []
+    variants: dict[str, int] = {}
+    spare = 0
+    for name, _ in methods:
+        variant = variants[name] = variants.get(name, -1) + 1
+        if name in _LOOKS:
+            colour, marker = _LOOKS[name]
+            markers = [marker, *(other for other in _MARKERS if other != marker)]
+            if variant < len(markers):
+                found.append((colour, markers[variant]))
+                continue
+        times, place = divmod(spare, len(_SPARE))
+        found.append((_SPARE[place][0], _MARKERS[(place + times) % len(_MARKERS)]))
+        spare += 1
+    return found

@@ -1,0 +1,150 @@
+"""What analysis computes on: the values of one metric for every run, step and unit, as arrays.
+
+Values are fractions here and nowhere else; whoever shows them makes percent of them.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from skeleton_cgl.config import did_you_mean
+from skeleton_cgl.engine.rows import LearnerRow
+from skeleton_cgl.errors import InputError
+from skeleton_cgl.scenarios.lessons import Order
+
+KINDS = ("task", "class", "domain")
+"""What an order can arrange: the default tasks, classes mixed anew, domains."""
+
+
+def choose(what: str, word: str, known: Sequence[str]) -> str:
+    """Return `word` if it is known; refuse it with the nearest known word otherwise."""
+    if word not in known:
+        raise InputError(f"unknown {what} {word!r}{did_you_mean(str(word), known)}")
+    return word
+
+
+@dataclass(frozen=True)
+class ScoredRun:
+    """One order learned to its end: by which learner, in which repeat. noise 0 is the ordinary run."""
+
+    learner: int
+    repeat: int
+    noise: int
+    kind: str
+    order: Order
+
+    def __str__(self) -> str:
+        return f"learner {self.learner}, repeat {self.repeat}, noise {self.noise}, {self.kind} order {self.order}"
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """The values of a metric: test and validation (N, S, U) of N runs after each of S steps on every unit.
+
+    NaN where nothing was asked, and after the last step of an order of fewer than S tasks. A run names its learner by
+    number; units are the names of what orders arrange. Refused: arrays of another shape, a run given twice, a learner
+    or a unit that is not there, an unknown kind of order.
+    """
+
+    learners: tuple[LearnerRow, ...]
+    units: tuple[str, ...]
+    runs: tuple[ScoredRun, ...]
+    test: np.ndarray
+    validation: np.ndarray
+    metric: str = "accuracy"
+
+    def __post_init__(self) -> None:
+        steps = max((len(run.order) for run in self.runs), default=0)
+        for part, values in (("test", self.test), ("validation", self.validation)):
+            if values.ndim != 3 or values.shape[::2] != (len(self.runs), len(self.units)) or values.shape[1] < steps:
+                wanted = (len(self.runs), steps, len(self.units))
+                raise InputError(f"scores: {part}: expected (runs, steps, units) {wanted}, found {values.shape}")
+        numbers = {learner.number for learner in self.learners}
+        seen: set[ScoredRun] = set()
+        for run in self.runs:
+            choose("kind of order", run.kind, KINDS)
+            if run.learner not in numbers:
+                raise InputError(f"scores: {run}: there is no such learner")
+            if max(unit for task in run.order for unit in task) >= len(self.units):
+                raise InputError(f"scores: {run}: there are only units 0–{len(self.units) - 1}")
+            if run in seen:
+                raise InputError(f"scores: {run}: given twice")
+            seen.add(run)
+
+    @cached_property
+    def learner(self) -> np.ndarray:
+        """The number of every run's learner (N,)."""
+        return np.array([run.learner for run in self.runs], dtype=int)
+
+    @cached_property
+    def repeat(self) -> np.ndarray:
+        """The repeat of every run (N,)."""
+        return np.array([run.repeat for run in self.runs], dtype=int)
+
+    @cached_property
+    def noise(self) -> np.ndarray:
+        """Which of the re-seeded runs of one order every run is (N,), 0 for the ordinary one."""
+        return np.array([run.noise for run in self.runs], dtype=int)
+
+    @cached_property
+    def steps(self) -> np.ndarray:
+        """The number of tasks of every run's order (N,)."""
+        return np.array([len(run.order) for run in self.runs], dtype=int)
+
+    @property
+    def finals(self) -> np.ndarray:
+        """The test values (N, U) after the last step of every run."""
+        return self.test[np.arange(len(self.runs)), self.steps - 1]
+
+    def chosen(self, wanted: Iterable[bool] | np.ndarray) -> "Scores":
+        """Return the scores of some runs, told by a truth for each; the learners stay."""
+        places = np.flatnonzero(np.fromiter(wanted, dtype=bool, count=len(self.runs)))
+        runs = tuple(self.runs[place] for place in places)
+        return replace(self, runs=runs, test=self.test[places], validation=self.validation[places])
+
+    def where(self, wanted: Callable[[ScoredRun], bool]) -> "Scores":
+        """Return the scores of the runs of which `wanted` is true."""
+        return self.chosen(np.array([wanted(run) for run in self.runs], dtype=bool))
+
+    def of_learner(self, number: int) -> "Scores":
+        """Return the scores of one learner, who alone remains."""
+        learners = tuple(learner for learner in self.learners if learner.number == number)
+        return replace(self.chosen(self.learner == number), learners=learners)
+
+    def ordinary(self) -> "Scores":
+        """Return the scores of the ordinary runs (noise 0); refuse if there is none."""
+        found = self.chosen(self.noise == 0)
+        if not found.runs:
+            raise InputError("scores: no ordinary run (noise 0)")
+        return found
+
+    def of_kind(self, kind: str) -> "Scores":
+        """Return the scores of orders of one kind, or of "both", whatever kinds there are; refuse if there is none."""
+        choose("kind of order", kind, ("both", *KINDS))
+        found = self if kind == "both" else self.where(lambda run: run.kind == kind)
+        if not found.runs:
+            there = ", ".join(sorted({run.kind for run in self.runs}))
+            raise InputError(f"no {kind} order is finished{f'; there are orders of kind {there}' if there else ''}")
+        return found
+
+
+def joined(several: Sequence[Scores]) -> Scores:
+    """Return the runs of several scores as one; refuse scores of other learners, units or metrics than the first's."""
+    first, *others = several
+    for other in others:
+        if (other.learners, other.units, other.metric) != (first.learners, first.units, first.metric):
+            raise InputError("scores: only those of the same learners, units and metric can be joined")
+    steps = max(each.test.shape[1] for each in several)
+    return replace(
+        first,
+        runs=tuple(run for each in several for run in each.runs),
+        test=np.concatenate([_padded(each.test, steps) for each in several]),
+        validation=np.concatenate([_padded(each.validation, steps) for each in several]),
+    )
+
+
+def _padded(values: np.ndarray, steps: int) -> np.ndarray:
+    missing = steps - values.shape[1]
+    return np.pad(values, ((0, 0), (0, missing), (0, 0)), constant_values=np.nan)
