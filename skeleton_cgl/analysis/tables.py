@@ -38,9 +38,7 @@ def study_table(findings: Findings, columns: Sequence[str] = (), further: Sequen
     cells = [[cell for _, cell in row] for row in head]
     notes = [f"In percent, at the level of {_LEVELS[findings.level]}."]
     notes += dict.fromkeys(note for column in chosen for note in column.notes)
-    rows = (
-        (*first, *(column.cells[place] for column in chosen)) for place, first in enumerate(cells)
-    )
+    rows = ((*first, *(column.cells[place] for column in chosen)) for place, first in enumerate(cells))
     return Table(
         title=f"Order disparity of {_LEVELS[findings.level]}",
         columns=(*(column for column, _ in head[0]), *(column.column for column in chosen)),

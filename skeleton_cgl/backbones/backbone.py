@@ -20,8 +20,8 @@ class Backbone(nn.Module):
 
     The constructor may ask by name for what the scenario offers (skeletons: `layout`, `frames`, `channels`); its other
     arguments are parameters a study may set. Optional: `arrange(clips)`, called once with all clips of the data set,
-    returns what `forward` then gets rows of; `edge_attention(inputs)`, which TWP needs. A backbone for graphs says so in
-    `takes`; it gets `Places` in a graph, and gives an embedding for each.
+    returns what `forward` then gets rows of; `edge_attention(inputs)`, which TWP needs. A backbone for graphs says so
+    in `takes`; it gets `Places` in a graph, and gives an embedding for each.
 
     younger, gone: parameters that came or went while records were kept, each with the value that means "as before", so
     that keys stay what they were.

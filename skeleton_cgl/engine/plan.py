@@ -30,9 +30,9 @@ RECORD_VERSION = 2
 class Stage:
     """The last lesson of `prefix` learned from the state its others left.
 
-    variant counts the points of the study's sweep, learner the learners of the study. noise counts re-seeded runs of one
-    order, 0 being the ordinary one. start names the order whose own first weights are used, and is empty where all orders
-    start alike.
+    variant counts the points of the study's sweep, learner the learners of the study. noise counts re-seeded runs of
+    one order, 0 being the ordinary one. start names the order whose own first weights are used, and is empty where all
+    orders start alike.
     """
 
     key: str

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class Places:
     """Places `at` (N, m) in one graph, m nodes asked about together; with the features (nodes, F) of all its nodes.
 
-    Self-loops are edges like any other. summed (nodes, F): the features summed over neighbours, where a backbone has done
-    that once for all.
+    Self-loops are edges like any other. summed (nodes, F): the features summed over neighbours, where a backbone has
+    done that once for all.
     """
 
     graph: "dgl.DGLGraph"

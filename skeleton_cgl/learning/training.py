@@ -16,8 +16,8 @@ class Training(Checked):
     """How a lesson is learned; the defaults are those of the order study (Wei et al. 2024).
 
     batch_size: None takes all samples at once. reset_optimizer: start every lesson with a new optimizer instead of one
-    that lives through the sequence. patience: stop a lesson when the validation loss has not improved for so many epochs,
-    and go back to the weights of its best epoch.
+    that lives through the sequence. patience: stop a lesson when the validation loss has not improved for so many
+    epochs, and go back to the weights of its best epoch.
     """
 
     epochs: int = Field(default=100, ge=1)

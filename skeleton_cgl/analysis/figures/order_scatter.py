@@ -75,9 +75,7 @@ class OrderScatter(StudyFigure[tuple[ScatterPanel, ...]]):
         names = {name.number: name for name in name_learners(renumbered)}
         found: list[ScatterPanel] = []
         for results, study, first in zip(several, _study_names(several), counts, strict=False):
-            own = {
-                learner.number: names[int(first) + place] for place, learner in enumerate(results.scores.learners)
-            }
+            own = {learner.number: names[int(first) + place] for place, learner in enumerate(results.scores.learners)}
             found += self._panels(results, own, f"{study}, " if len(several) > 1 else "")
         return tuple(found)
 

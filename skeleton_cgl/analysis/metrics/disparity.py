@@ -47,7 +47,9 @@ class OrderDisparity(Metric):
             intervals = intervals if sampled else tuple(replace(cell, text=EMPTY) for cell in intervals)
             note = "Interval: percentile bootstrap over the orders run; biased downwards, as max − min is."
             found.append(
-                MetricColumn(Column(f"{measure} interval", fields), intervals, (note,) if sampled else (), optional=True)
+                MetricColumn(
+                    Column(f"{measure} interval", fields), intervals, (note,) if sampled else (), optional=True
+                )
             )
         return tuple(found)
 

@@ -92,9 +92,7 @@ def panels_per_row(titles: Iterable[str], letters: int, most: int) -> int:
     return max(1, min(most, letters // longest))
 
 
-def method_legend(
-    figure: Figure, names: Iterable[LearnerName], others: Iterable[Line2D] = (), line: str = "-"
-) -> None:
+def method_legend(figure: Figure, names: Iterable[LearnerName], others: Iterable[Line2D] = (), line: str = "-") -> None:
     """Put the legend of the methods above the panels, and that of whatever else is given below.
 
     A legend of more than two lines makes the figure so much higher.

@@ -1,7 +1,7 @@
 """GCN: graph convolutions on the joints, a sum and a max read-out joined, and a predictor.
 
-Clips of one data set share one graph, so the convolution is dense linear algebra over (N, V, F), and the first neighbour
-sum, which depends on the data alone, is taken once per data set.
+Clips of one data set share one graph, so the convolution is dense linear algebra over (N, V, F), and the first
+neighbour sum, which depends on the data alone, is taken once per data set.
 """
 
 import torch
