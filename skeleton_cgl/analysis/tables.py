@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-
 from skeleton_cgl.analysis.metric import Findings, Metric, MetricColumn
 from skeleton_cgl.analysis.names import LearnerName, name_learners, short
 from skeleton_cgl.analysis.scores import Scores

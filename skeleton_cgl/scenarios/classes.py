@@ -44,9 +44,7 @@ class ClassTasks(Checked):
 
     def _given(self, chosen: list[int], names: Sequence[str]) -> Order:
         if not self.model_fields_set.isdisjoint({"classes_per_task", "rest"}):
-            raise InputError(
-                "scenario: tasks: spelled out, so that classes_per_task and rest say nothing; leave them out"
-            )
+            raise InputError("scenario: tasks: spelled out, so that classes_per_task and rest mean nothing; drop them")
         if not self.tasks:
             raise InputError("scenario: tasks: at least one task is needed")
         order = tuple(as_task(_numbers("tasks", task, names)) for task in self.tasks)

@@ -28,7 +28,7 @@ def units_named(names: Iterable[str]) -> tuple[Unit, ...]:
 
 
 class Lesson(Protocol):
-    """One step of a curriculum. token: names it in keys; units: what it teaches; seed: what its randomness comes from."""
+    """One step of a curriculum. token: names it in keys; units: what it teaches; seed: where its randomness is from."""
 
     @property
     def token(self) -> str: ...

@@ -69,7 +69,7 @@ class Experience:
     """What a learner may see of one lesson.
 
     keys: names of what is taught, for seeds. outputs: what the head needs for it, which is also what a sample is
-    answered among that reveals this lesson. pace: where the lesson has one of its own, instead of the training recipe's.
+    answered among that reveals this lesson. pace: the lesson's own, where it has one, instead of the training recipe's.
     """
 
     lesson: Lesson

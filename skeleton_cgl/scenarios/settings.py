@@ -12,7 +12,7 @@ from skeleton_cgl.scenarios.scenario import Scenario
 class ScenarioSettings(Checked):
     """The fields of one kind of scenario: derive from this, with a field `kind`, and make the scenario of them."""
 
-    def make(self, seed: int) -> Scenario:
+    def make(self, seed: int) -> Scenario:  # noqa: ARG002
         """Return the scenario, what it draws drawn from `seed`."""
         raise InputError(f"scenario {type(self).__name__}: method `make` is missing; expected make(seed) -> Scenario")
 
