@@ -107,6 +107,6 @@ def _seconds_of_second(study: Study, scenario: Scenario, stages: tuple[Stage, ..
         record = outcomes[-1].record
         if record is None:
             return None
-        if record.seconds >= _TELLING_SECONDS or epochs == study.training.epochs:
-            return record.seconds * study.training.epochs / epochs
+        if record.made.seconds >= _TELLING_SECONDS or epochs == study.training.epochs:
+            return record.made.seconds * study.training.epochs / epochs
         epochs = min(4 * epochs, study.training.epochs)

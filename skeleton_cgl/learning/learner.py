@@ -148,7 +148,7 @@ class Learner:
         value = loss.item()
         if not torch.isfinite(loss):
             raise LearningFailed(f"the loss of {self.lesson_in_words()} is {value}")
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         self.method.gradients_ready(self)
         self.optimizer.step()
         self.method.step_done(self, batch)

@@ -40,7 +40,8 @@ class LabelledSamples:
         self.facts = facts
         self.default = tasks.divide(names)
         self._reveals = tasks.setting == "task-il"
-        self.offers: frozenset[Need] = frozenset(["borders", *(["revealed task"] * self._reveals)])
+        offered: list[Need] = ["borders", "revealed task"] if self._reveals else ["borders"]
+        self.offers = frozenset(offered)
         self._pool = pool
         self._labels = torch.from_numpy(labels)
         used = np.where(np.isin(labels, [label for task in self.default for label in task]), parts, UNUSED)
@@ -62,8 +63,13 @@ class LabelledSamples:
         """Return what a learner may see of the last task of a prefix."""
         task = self._known(prefix[-1].units)
         step = len(prefix) - 1 if self._reveals else -1
-        samples = (self._samples(task, part, step) for part in (TRAINING, VALIDATION))
-        return Experience(prefix[-1], tuple(self.units[label].key for label in task), task, *samples)
+        return Experience(
+            lesson=prefix[-1],
+            keys=tuple(self.units[label].key for label in task),
+            outputs=task,
+            training=self._samples(task, TRAINING, step),
+            validation=self._samples(task, VALIDATION, step),
+        )
 
     def _samples(self, task: Task, part: int, step: int) -> Samples:
         ids = ((self._parts == part) & torch.isin(self._labels, torch.tensor(task))).nonzero()[:, 0]
