@@ -264,9 +264,7 @@ class Store:
                 yield row
 
     def _damaged(self, table: str, row: str) -> InputError:
-        return InputError(
-            f"{self.path}: table {table}, row {row}: damaged, or changed by something else: it does not fit its checksum"
-        )
+        return InputError(f"{self.path}: table {table}, row {row}: damaged: it does not fit its checksum")
 
     def _read(self, query: str, values: tuple[Any, ...] = ()) -> list[Columns]:
         with _explained(self.path):
