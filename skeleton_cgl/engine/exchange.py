@@ -228,9 +228,11 @@ def _verify(path: Path, head: dict[str, Any], body: str, lines: list[list[str]])
         raise InputError(f"{path}: damaged or changed: it does not fit its digest")
 
 
-def _csv(rows: Iterable[Sequence[str]]) -> str:
+def _csv(rows: Sequence[Sequence[str]]) -> str:
+    # Readers that leave out comments cut a cell at `#`, unless it is quoted.
+    comments = any("#" in cell for row in rows for cell in row)
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
+    csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL if comments else csv.QUOTE_MINIMAL).writerows(rows)
     return text.getvalue()
 
 
