@@ -66,7 +66,7 @@ def describe_status(studies: Sequence[StudyStatus]) -> str:
     for study in studies:
         left = study.stages - study.done
         seconds = study.seconds_left
-        time = "" if not left else f", about {duration(seconds)} of one worker" if seconds else ", time unknown"
+        time = "" if not left else ", time unknown" if seconds is None else f", about {duration(seconds)} of one worker"
         lines.append(f"{study.number}  {study.study}  ({study.created})")
         lines.append(f"   {study.done} of {study.stages} stages done, {left} left{time}")
         lines.append(f"   {study.finished_runs} of {study.runs} runs finished")
