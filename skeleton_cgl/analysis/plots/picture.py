@@ -23,7 +23,7 @@ def picture(table: Table) -> Figure:
         for column, cells in zip(table.columns, columns, strict=True)
     ]
     width = max(COLUMN_INCHES, _LETTER_INCHES * sum(widths))
-    notes = [*table.notes, *([", ".join(used)] if (used := marks_used(table)) else [])]
+    notes = [*table.notes, marks_used(table)]
     lines_of_notes = [line for note in notes for line in textwrap.wrap(note, int(width / _LETTER_INCHES))]
     lines = 1 + len(table.rows) + len(lines_of_notes)
     figure = Figure(figsize=(width, _LINE_INCHES * (lines + 1)))
