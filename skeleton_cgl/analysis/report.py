@@ -118,9 +118,7 @@ def report_page(results: Results, extras: Extras = Extras(), progress: bool = Fa
         spec=yaml.safe_dump(results.spec, sort_keys=False, allow_unicode=True),
         scatter=scatter_data(results.scores),
         tables=tables,
-        figures=[
-            _drawn(figure, results) for figure in tqdm(figures, "drawing", unit=" figures", disable=not progress)
-        ],
+        figures=[_drawn(figure, results) for figure in tqdm(figures, "drawing", unit=" figures", disable=not progress)],
         style=Markup((_HERE / "report.css").read_text(encoding="utf-8")),
         scripts=[Markup(script) for script in scripts],
         digests=[base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts],
@@ -171,9 +169,7 @@ def scatter_data(scores: Scores) -> dict[str, Any]:
     ends = np.array([0.0, 1.0])
     return {
         "units": list(scores.units),
-        "methods": [
-            {"name": name.method, "colour": name.colour, "symbol": _SYMBOLS[name.marker]} for name in methods
-        ],
+        "methods": [{"name": name.method, "colour": name.colour, "symbol": _SYMBOLS[name.marker]} for name in methods],
         "backbones": settings,
         "orders": [[list(task) for task in order] for order in orders],
         "bounds": {length: _plain(forgetting_bound(ends, length)) for length in lengths},

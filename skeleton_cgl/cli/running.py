@@ -98,7 +98,7 @@ def status(store: StoreFile, as_json: Annotated[bool, typer.Option("--json", hel
 
     Example: skeleton-cgl status results/quickstart.db
     """
-    from skeleton_cgl.engine.status import describe_status, status_of
+    from skeleton_cgl.engine.status import describe_status, status_of, status_values
 
     found = status_of(store)
-    typer.echo(json.dumps(found, indent=2) if as_json else describe_status(found))
+    typer.echo(json.dumps(status_values(found), indent=2) if as_json else describe_status(found))

@@ -7,10 +7,10 @@ import torch
 import yaml
 
 from skeleton_cgl import Study
-from skeleton_cgl.engine.search import Search, choose, run_search, write_fragment
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.parts import TEST
 from skeleton_cgl.scenarios.labelled import LabelledSamples
-from skeleton_cgl.scenarios.split import TEST
+from skeleton_cgl.search import Search, choose, run_search, write_fragment
 from tests.conftest import Run
 from tests.engine.studies import contents, small_study
 
