@@ -112,17 +112,17 @@ def draw(
 @showing.command()
 def ls(
     kind: Annotated[
-        Literal["methods", "backbones", "datasets", "scenarios", "figures", "metrics"],
+        Literal["methods", "backbones", "graph-backbones", "datasets", "scenarios", "figures", "metrics"],
         typer.Argument(show_default=False),
     ],
 ) -> None:
-    """List what can be named in a study file or on the command line, with a word on each.
+    """List what can be named in a study file or on the command line, with a word on each; a file of your own can, too.
 
     Example: skeleton-cgl ls methods
     """
-    from skeleton_cgl.registry import KINDS
+    from skeleton_cgl.registry import LISTED
 
-    entries = KINDS[kind.removesuffix("s")].described()
+    entries = LISTED[kind].described()
     width = max(len(name) for name in entries)
     for name, meaning in entries.items():
         typer.echo(f"{name:<{width}}  {meaning}")
