@@ -10,7 +10,6 @@ from typing import Protocol
 
 import numpy as np
 import torch
-from sklearn.metrics import average_precision_score, roc_auc_score
 from torch import Tensor
 from torch.nn import functional
 
@@ -150,22 +149,21 @@ class ManyLabels:
     def measure(self, answers: Tensor, truth: Truth, among: Tensor, part: str) -> tuple[Measure, ...]:
         """Return both metrics; 0 for a label that is not among what was met, NaN where one is not defined."""
         _refuse_nan(answers, among)
-        scores = {"average_precision": average_precision_score, "roc_auc": roc_auc_score}
         measures = []
         for metric in self.metrics:
             by_label = [
-                self._score(scores[metric.name], answers[:, label], truth, among[:, label], label)
+                self._score(metric.name, answers[:, label], truth, among[:, label], label)
                 for label in range(answers.shape[1])
             ]
             measures.append(truth.measure(part, metric.name, torch.tensor(by_label, dtype=torch.float64)))
         return tuple(measures)
 
-    def _score(self, score: "_Score", answers: Tensor, truth: Truth, among: Tensor, label: int) -> float:
+    def _score(self, metric: str, answers: Tensor, truth: Truth, among: Tensor, label: int) -> float:
         asked = truth.asked[:, label]
         if not (asked & among).any():
             return 0.0 if asked.any() else np.nan
         labels = truth.labels[asked, label]
-        return _defined(score, labels, torch.where(among, answers, -torch.inf)[asked])
+        return _binary_score(metric, labels, torch.where(among, answers, -torch.inf)[asked])
 
 
 @dataclass(frozen=True)
@@ -196,7 +194,7 @@ class LinkExists:
         for asked in truth.asked.T:
             labels, found = truth.labels[asked], answers[asked, 0]
             hits.append(hits_at(self.k, labels, found))
-            areas.append(_defined(roc_auc_score, labels, found))
+            areas.append(_binary_score("roc_auc", labels, found))
         by_group = (torch.tensor(values, dtype=torch.float64) for values in (hits, areas))
         pairs = zip(self.metrics, by_group, strict=True)
         return tuple(truth.measure(part, metric.name, values) for metric, values in pairs)
@@ -224,12 +222,12 @@ def scopes(lessons: Sequence[Sequence[int]], outputs: int) -> Tensor:
     return table
 
 
-class _Score(Protocol):
-    def __call__(self, labels: np.ndarray, found: np.ndarray, /) -> float: ...
+def _binary_score(metric: str, labels: Tensor, found: Tensor) -> float:
+    """Return a metric of binary labels; NaN where they are all alike, or there are none."""
+    # Not above: it takes a second to load, and most problems never need it.
+    from sklearn import metrics
 
-
-def _defined(score: _Score, labels: Tensor, found: Tensor) -> float:
-    """Return a score of binary labels; NaN where they are all alike, or there are none."""
+    score = {"average_precision": metrics.average_precision_score, "roc_auc": metrics.roc_auc_score}[metric]
     if not len(labels) or bool((labels == labels[0]).all()):
         return np.nan
     # −∞, for what was never met, is below all others; the scores know finite numbers only.
