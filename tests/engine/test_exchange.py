@@ -92,7 +92,7 @@ def test_machines_are_numbered_and_not_named(store: Path, tmp_path: Path) -> Non
 def test_other_programs_read_an_export(exported: Path) -> None:
     table = pd.read_csv(exported, comment="#", keep_default_na=False)
     assert list(table["key"]) == ["a", "b", "a1", "b1", "a", "c"]
-    assert set(table["backbone"]) == {"Net #1, mine"}
+    assert set(table["backbone"]) == {"Net #1"}
     assert list(table["method"]) == ["bare", "bare", "ewc", "ewc", "bare", "bare"]
     assert set(table["point"]) == {"training.epochs=3"}
     assert list(table["step"]) == [1, 2, 1, 2, 1, 2]
