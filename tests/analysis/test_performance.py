@@ -18,7 +18,7 @@ from skeleton_cgl.analysis import (
     task_accuracies,
 )
 from skeleton_cgl.errors import InputError
-from tests.analysis.made_records import ORDERS, as_records, confusion_of, random_records, run_records
+from tests.analysis.made_scores import ORDERS, as_scores, confusion_of, random_scores, run
 
 matrices = st.integers(1, 6).flatmap(lambda size: arrays(float, (size, size), elements=st.floats(0, 1)))
 
@@ -77,11 +77,11 @@ def test_the_bound_is_reached_when_all_was_known_before_the_last_task() -> None:
 
 
 def test_runs_has_one_row_per_run_agreeing_with_its_matrix() -> None:
-    records = random_records()
-    table = runs(records)
-    assert len(table) == records[records["step"] == 1].shape[0]
+    scores = random_scores()
+    table = runs(scores)
+    assert len(table) == scores[scores["step"] == 1].shape[0]
     for row in table.itertuples():
-        of_run = records.query(
+        of_run = scores.query(
             "backbone == @row.backbone and method == @row.method and repeat == @row.repeat and noise == @row.noise "
             "and kind == @row.kind"
         )
@@ -92,19 +92,19 @@ def test_runs_has_one_row_per_run_agreeing_with_its_matrix() -> None:
         assert (row.AA, row.AF, row.bound) == pytest.approx((average, forgetting, bound))
 
 
-def test_runs_are_the_same_whatever_the_sequence_of_records() -> None:
-    records = random_records()
-    shuffled = runs(records.sample(frac=1, random_state=0))
+def test_runs_are_the_same_whatever_the_sequence_of_scores() -> None:
+    scores = random_scores()
+    shuffled = runs(scores.sample(frac=1, random_state=0))
     by = ["method", "repeat", "noise", "kind", "order"]
     pd.testing.assert_frame_equal(
-        runs(records).sort_values(by, ignore_index=True), shuffled.sort_values(by, ignore_index=True)
+        runs(scores).sort_values(by, ignore_index=True), shuffled.sort_values(by, ignore_index=True)
     )
 
 
 def test_validation_is_kept_apart_from_test_and_the_cglb_sign_negates_forgetting_and_bound() -> None:
-    records = random_records()
-    records["validation"] = [np.diag(np.full(6, 2))] * len(records)
-    forgetting, negated = runs(records), runs(records, definition="diagonal", sign="cglb")
+    scores = random_scores()
+    scores["validation"] = [np.diag(np.full(6, 2))] * len(scores)
+    forgetting, negated = runs(scores), runs(scores, definition="diagonal", sign="cglb")
     assert (forgetting["validation_AA"] == 1).all()
     assert not np.isclose(forgetting["AA"], 1).any()
     np.testing.assert_allclose(negated["bound"], -forgetting["bound"])
@@ -112,57 +112,57 @@ def test_validation_is_kept_apart_from_test_and_the_cglb_sign_negates_forgetting
 
 
 def test_orders_of_different_lengths_and_of_one_task_are_told_apart() -> None:
-    one, three = run_records([60, 80], ((0, 1),)), run_records([10, 20, 30, 40, 50, 60], ORDERS[0])
+    one, three = run([60, 80], ((0, 1),)), run([10, 20, 30, 40, 50, 60], ORDERS[0])
     widened = [(*row[:-2], np.diag([3, 4, 0, 0, 0, 0]), np.diag([3, 4, 0, 0, 0, 0])) for row in one]
-    table = runs(as_records([three, widened]))
+    table = runs(as_scores([three, widened]))
     np.testing.assert_allclose(table["AA"], [0.35, 1.0])
     assert np.isnan(table["AF"][1])
     assert np.isnan(table["bound"][1])
 
 
 def test_accuracies_has_one_row_per_record_and_class() -> None:
-    records = random_records()
-    tidy = accuracies(records)
-    assert list(tidy.columns) == [*records.columns[:7], "class", "accuracy"]
-    assert len(tidy) == 6 * len(records)
+    scores = random_scores()
+    tidy = accuracies(scores)
+    assert list(tidy.columns) == [*scores.columns[:7], "class", "accuracy"]
+    assert len(tidy) == 6 * len(scores)
     pick = tidy.iloc[6 * 17 : 6 * 18]
-    assert (pick["order"].map(str) == str(records["order"][17])).all()
-    np.testing.assert_array_equal(pick["accuracy"], class_accuracies(records["test"][17]))
+    assert (pick["order"].map(str) == str(scores["order"][17])).all()
+    np.testing.assert_array_equal(pick["accuracy"], class_accuracies(scores["test"][17]))
     assert list(pick["class"]) == list(range(6))
 
 
 @pytest.mark.parametrize("compute", [runs, accuracies])
-def test_wrong_records_are_refused(compute: Callable[[pd.DataFrame], pd.DataFrame]) -> None:
-    records = random_records()
+def test_wrong_scores_are_refused(compute: Callable[[pd.DataFrame], pd.DataFrame]) -> None:
+    scores = random_scores()
     with pytest.raises(InputError, match="missing columns: order, test; found: backbone, "):
-        compute(records.drop(columns=["order", "test"]))
-    with pytest.raises(InputError, match="records: no rows"):
-        compute(records.iloc[:0])
+        compute(scores.drop(columns=["order", "test"]))
+    with pytest.raises(InputError, match="scores: no rows"):
+        compute(scores.iloc[:0])
     with pytest.raises(InputError, match="unknown kind of order 'tasks'; did you mean 'task'"):
-        compute(records.replace({"kind": {"task": "tasks"}}))
-    mixed = records.copy()
+        compute(scores.replace({"kind": {"task": "tasks"}}))
+    mixed = scores.copy()
     mixed.at[3, "test"] = np.eye(4)
     with pytest.raises(InputError, match=r"test: expected confusions of one shape .* \[\(4, 4\), \(6, 6\)\]"):
         compute(mixed)
 
 
 def test_runs_that_are_not_complete_are_refused() -> None:
-    records = random_records()
+    scores = random_scores()
     with pytest.raises(InputError, match=r"expected steps 1–3 of backbone gcn, method bare, .*found \[1, 3\]"):
-        runs(records.drop(index=1))
+        runs(scores.drop(index=1))
     with pytest.raises(InputError, match="two for step 2 of backbone gcn"):
-        runs(pd.concat([records, records.iloc[[1]]]))
+        runs(pd.concat([scores, scores.iloc[[1]]]))
     with pytest.raises(InputError, match=r"task \(6, 7\): the confusions count only classes 0–5"):
-        runs(records.assign(order=[((0, 1), (2, 3), (6, 7))] * len(records)).iloc[:3])
+        runs(scores.assign(order=[((0, 1), (2, 3), (6, 7))] * len(scores)).iloc[:3])
     with pytest.raises(InputError, match=r"for each of 3 steps, found \(2, 6, 6\)"):
         accuracy_matrix(np.zeros((2, 6, 6)), ORDERS[0])
 
 
 def test_an_unknown_choice_is_refused_with_the_nearest_known_one() -> None:
-    records = random_records(methods=["bare"], repeats=1)
+    scores = random_scores(methods=["bare"], repeats=1)
     with pytest.raises(InputError, match="unknown definition of forgetting 'diagnal'; did you mean 'diagonal'"):
-        runs(records, definition="diagnal")
+        runs(scores, definition="diagnal")
     with pytest.raises(InputError, match="unknown sign of forgetting 'CGLB'"):
-        runs(records, sign="CGLB")
+        runs(scores, sign="CGLB")
     with pytest.raises(InputError, match="unknown queries 'tset'; did you mean 'test'"):
-        accuracies(records, queries="tset")
+        accuracies(scores, queries="tset")

@@ -1,5 +1,6 @@
 """A table as a picture."""
 
+import math
 import textwrap
 
 import numpy as np
@@ -12,6 +13,8 @@ from skeleton_cgl.analysis.table import Cell, Column, Table
 
 _LETTER_INCHES = 0.045
 _LINE_INCHES = 0.14
+_WIDER = 1.1
+"""How much wider words are than digits."""
 
 
 @styled
@@ -19,7 +22,7 @@ def picture(table: Table) -> Figure:
     """Return a table as a picture, a column of a paper wide if its cells fit; its notes stand below."""
     columns = [[row[place] for row in table.rows] for place in range(len(table.columns))]
     widths = [
-        2 + max(len(column.heading), *(len(cell.text + SYMBOLS[cell.mark]) for cell in cells))
+        2 + max(math.ceil(_WIDER * len(column.heading)), *(len(cell.text + SYMBOLS[cell.mark]) for cell in cells))
         for column, cells in zip(table.columns, columns, strict=True)
     ]
     width = max(COLUMN_INCHES, _LETTER_INCHES * sum(widths))
