@@ -38,8 +38,8 @@ def test_the_spread_of_aa_is_inside_a_repeat_and_then_averaged() -> None:
 def test_aa_of_the_last_step_is_that_of_the_runs() -> None:
     scores = random_scores()
     steps = accuracy_by_step(scores)
-    expected = runs(scores).query("noise == 0").groupby("method")["AA"].mean()
-    np.testing.assert_allclose(steps[steps["step"] == 3].set_index("method")["AA"], expected)
+    expected = runs(scores).query("noise == 0").groupby("learner")["AA"].mean()
+    np.testing.assert_allclose(steps[steps["step"] == 3].set_index("learner")["AA"], expected)
     assert list(steps["step"]) == [1, 2, 3] * 2
 
 
@@ -58,33 +58,46 @@ def test_a_mean_matrix_is_by_position_and_ends_at_the_diagonal() -> None:
         mean_accuracy_matrices(scores, ORDERS[1])
 
 
-def test_re_seeded_runs_and_the_sequence_of_scores_change_nothing() -> None:
-    plain = random_scores(noise_runs=0)
-    noisy = as_scores([constant(0, 0, noise=noise) for noise in (1, 2)]).assign(method="bare")
-    mixed = pd.concat([noisy, plain]).sample(frac=1, random_state=0)
-    for compute, key in ((accuracy_by_step, ["step"]), (mean_accuracy_matrices, ["step", "position"])):
+def test_re_seeded_runs_and_the_sequence_of_runs_change_nothing() -> None:
+    plain = random_runs(noise_runs=0)
+    noisy = [constant(0, 0, noise=noise) for noise in (1, 2)]
+    shuffled = as_scores([*plain, *noisy])
+    mixed = in_sequence(shuffled, np.random.default_rng(0).permutation(len(shuffled.runs)).tolist())
+    computed = {
+        accuracy_by_step: ["learner", "step"],
+        mean_accuracy_matrices: ["learner", "step", "position"],
+        mean_over_repeats: ["learner", "order"],
+    }
+    for compute, key in computed.items():
         found, expected = (
-            compute(scores).sort_values(["method", *key], ignore_index=True) for scores in (mixed, plain)
+            compute(scores).sort_values(key, ignore_index=True) for scores in (mixed, as_scores(plain))
         )
         pd.testing.assert_frame_equal(found, expected)
-    points = [mean_over_repeats(runs(scores)).set_index(["method", "order"])["AA"] for scores in (mixed, plain)]
-    pd.testing.assert_series_equal(points[0].sort_index(), points[1].sort_index())
     with pytest.raises(InputError, match="no ordinary run"):
-        accuracy_by_step(noisy)
+        accuracy_by_step(as_scores(noisy))
 
 
 def test_an_order_is_one_point_the_mean_of_its_repeats() -> None:
     scores = as_scores([constant(20, 0, repeat=0), constant(60, 0, repeat=1), constant(90, 1)])
-    points = mean_over_repeats(runs(scores)).set_index("order")
+    points = mean_over_repeats(scores).set_index("order")
     assert points["AA"].tolist() == pytest.approx([0.4, 0.9])
     assert set(points["kind"]) == {"task"}
 
 
-def test_a_run_with_a_step_missing_or_twice_is_refused() -> None:
-    scores = as_scores([constant(20, 0)])
-    for wrong in (scores.iloc[:2], pd.concat([scores, scores.iloc[[1]]])):
-        with pytest.raises(InputError, match="expected steps 1–3"):
-            accuracy_by_step(wrong)
+def test_orders_of_different_lengths_are_averaged_at_the_steps_they_reach() -> None:
+    scores = as_scores([run([60] * 6, ORDERS[0]), run([20] * 6, ((0, 1, 2), (3, 4, 5)), "class")])
+    steps = accuracy_by_step(scores).set_index("step")["AA"]
+    assert steps[3] == pytest.approx(0.6)
+    # 60 and 20 percent in the end, 37 more (mod 101) a step before.
+    assert steps[2] == pytest.approx((0.97 + 0.2) / 2)
+    matrix = mean_accuracy_matrices(scores).set_index(["step", "position"])["accuracy"]
+    assert matrix[3, 1] == pytest.approx(0.6)
+    assert matrix[2, 2] == pytest.approx((0.97 + 0.2) / 2)
+
+
+def test_uneven_tasks_count_alike_whatever_their_size() -> None:
+    steps = accuracy_by_step(as_scores([run([30, 30, 30, 60, 60, 90], UNEVEN)])).set_index("step")
+    assert steps.loc[3, "AA"] == pytest.approx((0.3 + 0.6 + 0.9) / 3)
 
 
 def test_the_growth_of_aopd_is_the_mean_over_all_choices_of_orders_inside_a_repeat() -> None:
@@ -103,8 +116,8 @@ def test_the_growth_of_aopd_is_the_mean_over_all_choices_of_orders_inside_a_repe
 @pytest.mark.parametrize("level", ["task", "class"])
 def test_the_growth_ends_at_aopd_and_its_seeds_at_the_floor(level: str) -> None:
     scores = random_scores()
-    expected = disparity(scores, level).set_index("method")
-    ends = aopd_growth(scores, level).groupby(["varied", "method"]).last()
+    expected = disparity(scores, level).set_index("learner")
+    ends = aopd_growth(scores, level).groupby(["varied", "learner"]).last()
     np.testing.assert_allclose(ends.loc["order", "AOPD"], expected["AOPD"])
     np.testing.assert_allclose(ends.loc["seed", "AOPD"], expected["AOPD_floor"])
     assert ends.loc["order", "r"].tolist() == expected["orders"].tolist()

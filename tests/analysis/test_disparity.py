@@ -1,4 +1,5 @@
-from itertools import combinations, product
+from dataclasses import replace
+from itertools import combinations, permutations, product
 from math import comb
 
 import numpy as np
@@ -17,7 +18,20 @@ from skeleton_cgl.analysis import (
     order_disparity,
 )
 from skeleton_cgl.errors import InputError
-from tests.analysis.made_scores import CLASS_ORDER, ORDERS, TASKS, as_scores, random_scores, run
+from tests.analysis.made_scores import (
+    CLASS_ORDER,
+    ORDERS,
+    TASKS,
+    UNEVEN,
+    as_scores,
+    in_sequence,
+    learner,
+    random_runs,
+    random_scores,
+    renamed,
+    run,
+    without_queries,
+)
 
 tables = st.tuples(st.integers(1, 7), st.integers(1, 3)).flatmap(
     lambda shape: arrays(float, shape, elements=st.floats(0, 1))
@@ -69,48 +83,97 @@ def test_the_class_level_takes_every_order_once() -> None:
     assert row["MOPD"] == pytest.approx(0.6)
 
 
-def test_the_task_level_leaves_class_orders_out() -> None:
-    only_tasks = random_scores(kinds=["task"])
-    both = pd.concat([only_tasks, random_scores(seed=1, kinds=["class"], noise_runs=0)])
-    pd.testing.assert_frame_equal(disparity(both), disparity(only_tasks))
+def test_the_task_level_leaves_class_orders_out_and_counts_them() -> None:
+    only_tasks = random_runs(kinds=["task"])
+    both = as_scores([*only_tasks, *random_runs(seed=1, kinds=["class"], noise_runs=0)])
+    found, expected = disparity(both), disparity(as_scores(only_tasks))
+    assert list(found["left_out"]) == [2, 2]
+    pd.testing.assert_frame_equal(found.drop(columns="left_out"), expected.drop(columns="left_out"))
     assert (disparity(both, "class")["orders"] == 8).all()
+    assert (disparity(both, "class")["left_out"] == 0).all()
 
 
 @pytest.mark.parametrize("level", ["task", "class"])
-def test_disparity_does_not_depend_on_names_or_on_the_sequence_of_scores(level: str) -> None:
+def test_disparity_does_not_depend_on_names_or_on_the_sequence_of_runs(level: str) -> None:
     scores = random_scores()
-    renaming = np.array([3, 5, 0, 4, 2, 1])
-    renamed = scores.copy()
-    back = np.argsort(renaming)
-    for queries in ("test", "validation"):
-        renamed[queries] = [confusion[np.ix_(back, back)] for confusion in scores[queries]]
-    renamed["order"] = [tuple(tuple(sorted(renaming[list(task)].tolist())) for task in o) for o in scores["order"]]
     expected = disparity(scores, level)
-    pd.testing.assert_frame_equal(disparity(renamed, level), expected)
-    shuffled = disparity(scores.sample(frac=1, random_state=3), level).sort_values("method", ignore_index=True)
+    pd.testing.assert_frame_equal(disparity(renamed(scores, [3, 5, 0, 4, 2, 1]), level), expected)
+    places = np.random.default_rng(3).permutation(len(scores.runs)).tolist()
+    shuffled = disparity(in_sequence(scores, places), level).sort_values("learner", ignore_index=True)
     pd.testing.assert_frame_equal(shuffled, expected)
+
+
+@given(st.permutations(range(6)), st.integers(0, 2**32 - 1))
+def test_uneven_tasks_have_a_disparity_that_does_not_depend_on_names(renaming: list, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    finals = {order: generator.integers(0, 101, size=6) for order in permutations(UNEVEN)}
+    scores = as_scores([run(final.tolist(), order) for order, final in finals.items()])
+    for level in ("task", "class"):
+        found = disparity(scores, level, bootstrap=np.random.default_rng(0))
+        # Sorted by their new names, units are summed up in another sequence.
+        pd.testing.assert_frame_equal(
+            disparity(renamed(scores, renaming), level, bootstrap=np.random.default_rng(0)), found, rtol=1e-12
+        )
+        units = [list(task) for task in UNEVEN] if level == "task" else [[unit] for unit in range(6)]
+        by_unit = np.array([[final[unit].mean() / 100 for unit in units] for final in finals.values()])
+        assert found["AOPD"][0] == pytest.approx(np.mean(by_unit.max(axis=0) - by_unit.min(axis=0)))
+        assert np.isnan(found["AOPD_low"][0]), "all orders of three tasks were run"
+
+
+def test_given_orders_of_tasks_of_their_own_are_compared() -> None:
+    orders = list(permutations(((0, 5), (1, 2, 3, 4))))
+    scores = as_scores([run([10 * place] * 6, order, "class") for place, order in enumerate(orders)])
+    row = disparity(scores, "task").iloc[0]
+    assert (row["orders"], row["AOPD"]) == (2, pytest.approx(0.1))
+
+
+def test_only_orders_of_the_same_units_are_compared_and_the_rest_is_counted() -> None:
+    whole = [run([percent] * 6, order) for percent, order in zip((10, 40, 30), ORDERS, strict=False)]
+    part = [run([100] * 6, order, "class") for order in (((0, 1), (2, 3)), ((2, 3), (0, 1)))]
+    for level in ("task", "class"):
+        row = disparity(as_scores([*whole, *part]), level).iloc[0]
+        assert (row["orders"], row["left_out"], row["AOPD"]) == (3, 2, pytest.approx(0.3))
+    few = disparity(as_scores([*whole[:1], *part]), "class").iloc[0]
+    assert (few["orders"], few["left_out"], few["AOPD"]) == (2, 1, 0)
+    tie = final_accuracies(as_scores([whole[0], part[0]]), "class")[0]
+    assert tie.tasks == tuple((unit,) for unit in range(6))
+
+
+def test_learners_at_other_points_of_a_sweep_may_have_other_tasks() -> None:
+    halves = list(permutations(((0, 1, 2), (3, 4, 5))))
+    runs = [run([10 * place] * 6, order) for place, order in enumerate(ORDERS)]
+    runs += [run([30 * place] * 6, order, backbone="stgcn") for place, order in enumerate(halves)]
+    learners = (learner(0, point=(("size", 2),)), learner(1, backbone="stgcn", point=(("size", [3]),)))
+    found = disparity(replace(as_scores(runs), learners=learners))
+    assert found["AOPD"].tolist() == pytest.approx([0.5, 0.3])
+    assert found["orders"].tolist() == [6, 2]
+    assert found["left_out"].tolist() == [0, 0]
+
+
+def test_class_orders_of_uneven_tasks_are_a_sample_of_all_there_are() -> None:
+    orders = [UNEVEN, ((3, 4), (0, 1, 2), (5,)), ((1, 4), (0, 2, 5), (3,))]
+    finals = final_accuracies(as_scores([run([0] * 6, order, "class") for order in orders]), "class")[0]
+    # 6!/(3!·2!·1!) orders for each of the two sequences of sizes.
+    assert finals.possible == 2 * 60
 
 
 def test_final_accuracies_are_by_unit_not_by_position() -> None:
     scores = as_scores([run([10, 30, 50, 70, 90, 100], order) for order in ORDERS])
-    by_task = final_accuracies(scores)
-    assert list(by_task.columns[5:]) == list(TASKS)
-    np.testing.assert_allclose(by_task[list(TASKS)].to_numpy(), [[0.2, 0.6, 0.95]] * 6)
-    by_class = final_accuracies(scores, "class")
-    np.testing.assert_allclose(by_class[list(range(6))].to_numpy(), [[0.1, 0.3, 0.5, 0.7, 0.9, 1.0]] * 6)
+    (by_task,) = final_accuracies(scores)
+    assert by_task.tasks == TASKS
+    np.testing.assert_allclose(by_task.values, [[0.2, 0.6, 0.95]] * 6)
+    (by_class,) = final_accuracies(scores, "class")
+    assert by_class.tasks == tuple((unit,) for unit in range(6))
+    np.testing.assert_allclose(by_class.values, [[0.1, 0.3, 0.5, 0.7, 0.9, 1.0]] * 6)
 
 
-def test_a_class_without_queries_counts_nowhere() -> None:
+def test_a_unit_without_queries_counts_nowhere() -> None:
     scores = as_scores([run([0] * 6, ORDERS[0]), run([30, 50, 0, 0, 0, 0], ORDERS[1])])
-    for confusion in scores["test"]:
-        confusion[1] = 0
-        confusion[5] = 0
-    assert disparity(scores, "class")["AOPD"][0] == pytest.approx(0.3 / 4)
-    assert disparity(scores, "task")["AOPD"][0] == pytest.approx(0.3 / 3)
-    for confusion in scores["test"]:
-        confusion[:] = 0
+    some = without_queries(scores, 1, 5)
+    assert disparity(some, "class")["AOPD"][0] == pytest.approx(0.3 / 4)
+    assert disparity(some, "task")["AOPD"][0] == pytest.approx(0.3 / 3)
     with pytest.raises(InputError, match="no class has a query"):
-        disparity(scores)
+        disparity(without_queries(scores, *range(6)))
 
 
 def test_the_noise_floor_is_over_the_seeded_runs_and_the_ordinary_run_of_that_order() -> None:
@@ -200,12 +263,12 @@ def test_a_bootstrap_interval_lies_at_or_below_the_disparity_and_repeats_with_it
     assert low < narrow[0, 0] < narrow[0, 1] < high
 
 
-def test_the_interval_of_a_method_does_not_depend_on_the_other_methods() -> None:
+def test_the_interval_of_a_learner_does_not_depend_on_the_others() -> None:
     ends = ["AOPD_low", "AOPD_high", "MOPD_low", "MOPD_high"]
     scores = random_scores()
-    both = disparity(scores, "class", bootstrap=np.random.default_rng(5)).set_index("method")
-    alone = disparity(scores[scores["method"] == "replay"], "class", bootstrap=np.random.default_rng(5))
-    assert both.loc["replay", ends].tolist() == alone.loc[0, ends].tolist()
+    both = disparity(scores, "class", bootstrap=np.random.default_rng(5)).set_index("learner")
+    alone = disparity(scores.of_learner(1), "class", bootstrap=np.random.default_rng(5))
+    assert both.loc[1, ends].tolist() == alone.loc[0, ends].tolist()
     assert both[ends].notna().all(axis=None)
 
 
@@ -213,22 +276,15 @@ def test_what_cannot_be_compared_is_refused() -> None:
     scores = random_scores()
     with pytest.raises(InputError, match="unknown level 'clas'; did you mean 'class'"):
         disparity(scores, "clas")
-    with pytest.raises(InputError, match="missing columns: kind"):
-        disparity(scores.drop(columns="kind"))
-    with pytest.raises(InputError, match="no order of kind task was learned to its last step"):
-        disparity(scores[scores["kind"] == "class"])
-    with pytest.raises(InputError, match="no order was learned to its last step"):
-        disparity(scores[scores["step"] < 3], "class")
-    missing = scores.index[(scores["repeat"] == 1) & (scores["step"] == 3)][0]
-    with pytest.raises(InputError, match="same orders, found 6 in repeat 0 and 5 in repeat 1"):
-        disparity(scores.drop(index=missing))
-    with pytest.raises(InputError, match="two for the last step of order"):
-        disparity(pd.concat([scores, scores.iloc[[2]]]))
-    other = as_scores([run([0] * 6, CLASS_ORDER, "task", repeat=0)])
-    with pytest.raises(InputError, match="must arrange the same task units"):
-        disparity(pd.concat([scores, other]))
+    with pytest.raises(InputError, match="disparity needs at least two orders"):
+        disparity(random_scores(kinds=["class"], noise_runs=0))
+    with pytest.raises(InputError, match="no run is finished"):
+        disparity(scores.where(lambda _: False), "class")
+    fewer = scores.where(lambda each: (each.learner, each.repeat, each.order, each.noise) != (0, 1, ORDERS[2], 0))
+    with pytest.raises(InputError, match="learner 0: every repeat needs the same orders, found 6 in repeat 0 and 5 in"):
+        disparity(fewer)
     with pytest.raises(InputError, match="no ordinary run"):
-        disparity(scores[scores["noise"] > 0])
+        disparity(scores.chosen(scores.noise > 0))
 
 
 def test_noise_runs_that_share_no_order_are_refused() -> None:

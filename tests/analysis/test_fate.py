@@ -3,7 +3,7 @@ import pytest
 
 from skeleton_cgl.analysis.fate import accuracy_by_position, extreme_orders
 from skeleton_cgl.errors import InputError
-from tests.analysis.made_scores import CLASS_ORDER, ORDERS, as_scores, random_scores, run
+from tests.analysis.made_scores import CLASS_ORDER, ORDERS, as_scores, random_runs, random_scores, run
 
 
 def test_a_class_is_found_at_the_position_of_its_task() -> None:
@@ -31,9 +31,10 @@ def test_the_fate_of_a_class_is_the_mean_over_orders_then_repeats() -> None:
 
 
 def test_re_seeded_runs_are_no_fate() -> None:
-    plain = random_scores(noise_runs=0)
-    noisy = as_scores([run([0] * 6, ORDERS[0], noise=1)])
-    pd.testing.assert_frame_equal(accuracy_by_position(pd.concat([plain, noisy])), accuracy_by_position(plain))
+    plain = random_runs(noise_runs=0)
+    noisy = run([0] * 6, ORDERS[0], noise=1)
+    found = accuracy_by_position(as_scores([*plain, noisy]))
+    pd.testing.assert_frame_equal(found, accuracy_by_position(as_scores(plain)))
 
 
 def test_extreme_orders_are_ranked_by_final_aa_with_the_accuracies_of_their_tasks() -> None:
@@ -72,3 +73,12 @@ def test_one_order_has_no_fate() -> None:
     for of_orders in (accuracy_by_position, extreme_orders):
         with pytest.raises(InputError, match="only one order was run"):
             of_orders(scores)
+
+
+def test_orders_of_other_units_are_not_ranked_among_the_others() -> None:
+    runs = [run([percent] * 6, order) for percent, order in zip((40, 90, 10), ORDERS, strict=False)]
+    shorter = run([100] * 6, ((0, 1), (2, 3)), "class")
+    found = extreme_orders(as_scores([*runs, shorter])).drop_duplicates("rank")
+    assert list(found["order"]) == [ORDERS[1], ORDERS[0], ORDERS[2]]
+    fate = accuracy_by_position(as_scores([*runs, shorter]))
+    assert fate["accuracy"].max() == pytest.approx(0.9)

@@ -77,6 +77,6 @@ def test_every_class_repeat_and_factor_has_its_row_and_the_means_are_theirs() ->
     assert len(shares) == 2 * 2 * 6 * 3
     assert (shares["orders"] == 8).all()
     assert (shares.query("factor == 'position'")["groups"] == 3).all()
-    means = mean_variance_explained(random_scores()).set_index(["method", "factor"])
-    of_replay = shares.query("method == 'replay' and factor == 'last'")
-    assert means.loc[("replay", "last"), "eta_squared"] == pytest.approx(of_replay["eta_squared"].mean())
+    means = mean_variance_explained(random_scores()).set_index(["learner", "factor"])
+    of_replay = shares.query("learner == 1 and factor == 'last'")
+    assert means.loc[(1, "last"), "eta_squared"] == pytest.approx(of_replay["eta_squared"].mean())
