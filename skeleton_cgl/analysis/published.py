@@ -98,7 +98,7 @@ def published_disparity() -> pd.DataFrame:
 def published_value(dataset: str, level: str, learner: LearnerRow) -> PublishedValue | None:
     """Return what was published of a learner's backbone and method, None where nothing was."""
     table = _table()
-    names = (dataset, learner.backbone.name, level, learner.method.name)
+    names = [dataset, learner.backbone.name, level, learner.method.name]
     row = table[(table[["dataset", "backbone", "level", "method"]] == names).all(axis=1)]
     if row.empty:
         return None
