@@ -1,6 +1,5 @@
 """A table as a picture."""
 
-import math
 import textwrap
 
 import numpy as np
@@ -23,7 +22,7 @@ def picture(table: Table) -> Figure:
     # Marks stand in the gap between columns.
     columns = [[row[place] for row in table.rows] for place in range(len(table.columns))]
     widths = [
-        2 + max(math.ceil(_WIDER * len(column.heading)), *(len(cell.text) for cell in cells))
+        2 + max(int(_WIDER * len(column.heading)), *(len(cell.text) for cell in cells))
         for column, cells in zip(table.columns, columns, strict=True)
     ]
     width = max(COLUMN_INCHES, _LETTER_INCHES * sum(widths))
