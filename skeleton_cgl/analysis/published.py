@@ -155,7 +155,9 @@ def _other_values(where: str, ours: dict[str, Any], published: dict[str, Any]) -
     """Return the published values that ours differ from, and parameters of ours that were not published."""
     unknown = [] if where in ("training", "scenario") else [name for name in ours if name not in published]
     lines = [
-        f"{where}.{name} {ours[name]}, published {published[name]}" for name in published if ours[name] != published[name]
+        f"{where}.{name} {ours[name]}, published {published[name]}"
+        for name in published
+        if ours[name] != published[name]
     ]
     return [*lines, *(f"{where}.{name} {ours[name]}, not published" for name in unknown)]
 

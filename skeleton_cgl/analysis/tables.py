@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-
 from skeleton_cgl.analysis.metric import Findings, Metric, MetricColumn
 from skeleton_cgl.analysis.names import LearnerName, name_learners, short
 from skeleton_cgl.analysis.scores import Scores
@@ -38,9 +37,7 @@ def study_table(findings: Findings, columns: Sequence[str] = (), further: Sequen
     cells = [[cell for _, cell in row] for row in head]
     notes = [f"In percent, at the level of {_LEVELS[findings.level]}."]
     notes += dict.fromkeys(note for column in chosen for note in column.notes)
-    rows = (
-        (*first, *(column.cells[place] for column in chosen)) for place, first in enumerate(cells)
-    )
+    rows = ((*first, *(column.cells[place] for column in chosen)) for place, first in enumerate(cells))
     return Table(
         title=f"Order disparity of {_LEVELS[findings.level]}",
         columns=(*(column for column, _ in head[0]), *(column.column for column in chosen)),

@@ -20,7 +20,9 @@ def table(
     ] = None,
     columns: Annotated[
         str | None,
-        typer.Option(help="Columns by heading, or metrics by name or file: AA,AF,mine.py", show_default="what there is"),
+        typer.Option(
+            help="Columns by heading, or metrics by name or file: AA,AF,mine.py", show_default="what there is"
+        ),
     ] = None,
     sort: Annotated[
         str | None, typer.Option(help="Sort by a column; -COLUMN: falling.", show_default="by method")

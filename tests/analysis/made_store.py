@@ -44,7 +44,9 @@ def made_store(path: Path, scores: Scores, name: str = "made", **fields: Any) ->
             parts = {"test": scores.test[place, step], "validation": scores.validation[place, step]}
             measures = tuple(_measure(part, scores.metric, values) for part, values in parts.items())
             number = len(records)
-            made = Made(1.5, f"machine-{number % 2}", VERSIONS, number, created=f"2026-01-02T04:00:{number % 60:02}+00:00")
+            made = Made(
+                1.5, f"machine-{number % 2}", VERSIONS, number, created=f"2026-01-02T04:00:{number % 60:02}+00:00"
+            )
             records.append((describe(run.order[: step + 1]), Record(key, measures, made)))
     with Store(path) as store:
         store.add_study(replace(study, metrics=(scores.metric,)), scores.learners, runs)

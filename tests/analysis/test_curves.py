@@ -45,9 +45,7 @@ def test_aa_of_the_last_step_is_that_of_the_runs() -> None:
 
 def test_a_mean_matrix_is_by_position_and_ends_at_the_diagonal() -> None:
     by_class = [[10, 30, 50, 70, 90, 100], [20, 40, 0, 0, 60, 60]]
-    scores = as_scores(
-        run(final, order) for final, order in zip(by_class, (ORDERS[0], ORDERS[5]), strict=True)
-    )
+    scores = as_scores(run(final, order) for final, order in zip(by_class, (ORDERS[0], ORDERS[5]), strict=True))
     matrix = mean_accuracy_matrices(scores).set_index(["step", "position"])["accuracy"]
     assert list(matrix.index) == [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (3, 3)]
     # ORDERS[5] is ORDERS[0] reversed, so that its first task is (4, 5).
@@ -69,9 +67,7 @@ def test_re_seeded_runs_and_the_sequence_of_runs_change_nothing() -> None:
         mean_over_repeats: ["learner", "order"],
     }
     for compute, key in computed.items():
-        found, expected = (
-            compute(scores).sort_values(key, ignore_index=True) for scores in (mixed, as_scores(plain))
-        )
+        found, expected = (compute(scores).sort_values(key, ignore_index=True) for scores in (mixed, as_scores(plain)))
         pd.testing.assert_frame_equal(found, expected)
     with pytest.raises(InputError, match="no ordinary run"):
         accuracy_by_step(as_scores(noisy))

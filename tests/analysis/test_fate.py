@@ -9,9 +9,7 @@ from tests.analysis.made_scores import CLASS_ORDER, ORDERS, as_scores, random_ru
 def test_a_class_is_found_at_the_position_of_its_task() -> None:
     position = [{label: step for step, task in enumerate(order) for label in task} for order in (*ORDERS, CLASS_ORDER)]
     runs = [
-        run(
-            [10 * label + 20 * where[label] for label in range(6)], order, kind="task" if order in ORDERS else "class"
-        )
+        run([10 * label + 20 * where[label] for label in range(6)], order, kind="task" if order in ORDERS else "class")
         for where, order in zip(position, (*ORDERS, CLASS_ORDER), strict=True)
     ]
     fate = accuracy_by_position(as_scores(runs))

@@ -322,7 +322,7 @@ def test_figures_of_any_number_of_methods_fit_a_column_and_nothing_is_cut_off(co
     made = made_results(tmp_path, replace(random_scores(methods=methods), units=names))
     swept = made_results(tmp_path, swept_scores(methods), "swept")
     figures = {
-        **{figure: made for figure in (OrderScatter(), LearningCurve(), OpdGrowth(), AccuracyMatrix(), ClassFate())},
+        **dict.fromkeys((OrderScatter(), LearningCurve(), OpdGrowth(), AccuracyMatrix(), ClassFate()), made),
         **{AccuracyMatrix(order="0,1 > 2,3 > 4,5"): made, BestWorstOrders(method="bare", count=10): made},
         **{DisparityTable(published="ucla", anyway=True): made, Architecture(): swept},
     }

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import islice, permutations
 from pathlib import Path
 
 import numpy as np
@@ -219,7 +220,8 @@ def test_the_variance_table_names_learners_and_tells_what_it_lacks() -> None:
     assert (table.rows, table.notes) == ((), ("Not computed: too few orders, or all end alike.",))
 
 
-TEN = tuple(tuple((2 * task, 2 * task + 1)) for task in range(5))
+GCN = ComponentRow("gcn")
+TEN = tuple((2 * task, 2 * task + 1) for task in range(5))
 CLASSES = ("pick up with one hand", *(f"class {number}" for number in range(1, 10)))
 
 
@@ -228,19 +230,15 @@ def published_study(**fields: object) -> StudyRow:
     return StudyRow(1, "ours", json.dumps(spec), (), CLASSES, TEN)
 
 
-def ours(*methods: ComponentRow, backbone: ComponentRow = ComponentRow("gcn"), orders: int = 120) -> Scores:
+def ours(*methods: ComponentRow, backbone: ComponentRow = GCN, orders: int = 120) -> Scores:
     """Return all task orders of five tasks, of which the first is learned to the half and the others not at all."""
-    from itertools import islice, permutations
-
     chosen = list(islice(permutations(TEN), orders))
     made = [
         run([50 * (place == 0)] * 10, order, method=str(number))
         for number in range(len(methods))
         for place, order in enumerate(chosen)
     ]
-    rows = tuple(
-        replace(learner(number), backbone=backbone, method=method) for number, method in enumerate(methods)
-    )
+    rows = tuple(replace(learner(number), backbone=backbone, method=method) for number, method in enumerate(methods))
     return replace(as_scores(made, CLASSES), learners=rows)
 
 
@@ -274,7 +272,12 @@ def test_what_was_published_is_matched_by_what_a_component_is_not_by_its_label()
         (ours(EWC), published_study(scenario={"data": "x", "setting": "task-il"}), "ucla", "setting task-il"),
         (ours(EWC), published_study(scenario={}), "ucla", "other data than ucla"),
         (ours(EWC), published_study(), "ntu", "other data than ntu"),
-        (ours(ComponentRow("ewc", parameters=(("strength", 1),))), published_study(), "ucla", "strength 1, published 1"),
+        (
+            ours(ComponentRow("ewc", parameters=(("strength", 1),))),
+            published_study(),
+            "ucla",
+            "strength 1, published 1",
+        ),
         (ours(ComponentRow("lwf")), published_study(), "ntu", "lwf.strength 1, published 0.1"),
         (ours(ComponentRow("replay", parameters=(("count", 9),))), published_study(), "ucla", "count 9, not published"),
         (
