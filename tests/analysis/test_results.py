@@ -47,7 +47,7 @@ def test_a_swept_field_has_a_column(tmp_path: Path) -> None:
 
 
 def test_scores_come_out_of_a_store_as_they_went_in(tmp_path: Path) -> None:
-    scores = as_scores([run([10, 20, 30, 40, 50, 60], ORDERS[0]), run([70] * 6, ((5, 0), (1, 2)), "class")])
+    scores = as_scores([run([10, 20, 30, 40, 50, 60], ORDERS[0]), run([70] * 6, ((0, 5), (1, 2)), "class")])
     results = made_results(tmp_path, scores)
     np.testing.assert_array_equal(results.scores.test, scores.test)
     assert (results.scores.runs, results.scores.learners) == (scores.runs, scores.learners)
