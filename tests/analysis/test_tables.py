@@ -207,7 +207,7 @@ def test_a_metric_in_a_file_is_a_column(tmp_path: Path) -> None:
 
 def test_the_performance_table_is_over_ordinary_runs() -> None:
     ordinary = [run([final] * 6, order) for final, order in zip((10, 50), ORDERS, strict=False)]
-    table = performance_table(as_scores([*ordinary, run([99] * 6, ORDERS[0], noise=1)]))
+    table = performance_table(as_scores([run([99] * 6, ORDERS[0], noise=1), *ordinary]))
     found = {column.heading: cell.text for column, cell in zip(table.columns, table.rows[0], strict=True)}
     assert found | {"AA": "30.0", "AA lowest": "10.0", "AA highest": "50.0", "method": "Bare", "orders": "2"} == found
 
