@@ -10,7 +10,6 @@ To add one, derive from `Metric` in a file of its own, give a heading, and say w
             return entry_of(scores, np.nanmin(scores.finals, axis=1))
 """
 
-from abc import ABC
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -153,7 +152,7 @@ class Findings:
         return tuple(notes)
 
 
-class Metric(ABC):
+class Metric:
     """Columns of the tables; see the head of this module for how to add one.
 
     heading: of its column. percent: whether its values are fractions, to be shown in percent. note: what a reader must
