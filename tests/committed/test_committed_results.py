@@ -12,11 +12,12 @@ import pytest
 
 from skeleton_cgl.analysis.results import Results
 from skeleton_cgl.engine.exchange import import_export
+from skeleton_cgl.engine.plan import make_plan
 from skeleton_cgl.engine.rows import LearnerRow
 from skeleton_cgl.engine.store import Store
-from skeleton_cgl.engine.study import Study, make_plan
 from skeleton_cgl.skeletons import write_archive
 from skeleton_cgl.skeletons.sources.ucla import UclaSource
+from skeleton_cgl.study import Study
 from tests import shared_data
 
 RESULTS = Path(__file__).parents[2] / "results"
