@@ -54,7 +54,7 @@ def test_a_study_is_run_told_of_tabled_and_taken_elsewhere(run: Run, study: Path
     assert run("import", tmp_path / "x.csv.gz", "--store", tmp_path / "y.db")[0] == 0
     assert json.loads(run("table", tmp_path / "y.db", "--level", "class", "--format", "json")[1]) == table
     exported = pd.read_csv(tmp_path / "x.csv.gz", comment="#")
-    assert {"study", "method", "backbone", "repeat", "order", "step", "scores"} <= set(exported.columns)
+    assert {"study", "method", "backbone", "repeat", "order", "step", "test"} <= set(exported.columns)
 
 
 def test_fields_are_changed_on_the_command_line(run: Run, study: Path, tmp_path: Path) -> None:

@@ -166,7 +166,8 @@ class Metric:
 
     def measure(self, scores: Scores) -> Entry:
         """Return the value of one learner from its scores: of the ordinary runs, with each order once."""
-        raise NotImplementedError(f"{type(self).__name__} has no `measure`")
+        name = type(self).__name__
+        raise InputError(f"metric {name}: method `measure` is missing; expected measure(scores) -> Entry")
 
     def columns(self, findings: Findings) -> tuple[MetricColumn, ...]:
         """Return the columns, with a cell for every learner of the findings."""

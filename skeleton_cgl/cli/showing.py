@@ -34,6 +34,9 @@ def table(
     ] = None,
     published: Published = None,
     anyway: Anyway = False,
+    score: Annotated[
+        str | None, typer.Option(help="A recorded score, such as roc_auc.", show_default="the leading one")
+    ] = None,
 ) -> None:
     """Print accuracy, forgetting and order sensitivity of every method, in percent, lowest and highest marked.
 
@@ -44,7 +47,7 @@ def table(
     from skeleton_cgl.analysis.rendering import SUFFIXES, render, write_table
     from skeleton_cgl.analysis.tables import default_level, study_table
 
-    results = _opened(store, study)
+    results = _opened(store, study, score)
     beside = None if published is None else Beside(published, anyway)
     findings = Findings(results.scores, level or default_level(results.scores), results.study, beside)
     found = study_table(findings, [each.strip() for each in columns.split(",")] if columns else ())
@@ -128,11 +131,11 @@ def ls(
         typer.echo(f"{name:<{width}}  {meaning}")
 
 
-def _opened(store: Path, study: str | None) -> Any:
+def _opened(store: Path, study: str | None, score: str | None = None) -> Any:
     """Return the results of a study and say what is left out; refuse one of which no run is finished."""
     from skeleton_cgl.analysis.results import Results
 
-    results = Results(store, study)
+    results = Results(store, study, score)
     results.check_finished()
     for line in results.left_out:
         typer.echo(line, err=True)

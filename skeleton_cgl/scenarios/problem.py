@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.scenarios.measures import Measure, MetricName
+from skeleton_cgl.scenarios.measures import Measure
 
 
 @dataclass(frozen=True)
@@ -57,11 +57,11 @@ class Columns(Protocol):
 class Problem(Protocol):
     """One class, many labels, a link: the loss of outputs, and the worth of answers.
 
-    metrics: what `measure` gives, the leading one first.
+    metrics: the names of what `measure` gives, the larger the better; tables and disparities are of the first.
     """
 
     @property
-    def metrics(self) -> tuple[MetricName, ...]: ...
+    def metrics(self) -> tuple[str, ...]: ...
 
     def targets(self, labels: Tensor, head: Columns) -> Tensor:
         """Return what the outputs of samples should be, in the terms of a head's columns."""
@@ -88,7 +88,7 @@ class Problem(Protocol):
 class OneClass:
     """A query has one class: cross-entropy in which classes count equally; accuracy, with the confusion counts."""
 
-    metrics: tuple[MetricName, ...] = (MetricName("accuracy"),)
+    metrics: tuple[str, ...] = ("accuracy",)
 
     def targets(self, labels: Tensor, head: Columns) -> Tensor:
         return head.columns(labels)
@@ -129,7 +129,7 @@ class ManyLabels:
     Labels are 0 and 1, and NaN where not known. The groups are the labels.
     """
 
-    metrics: tuple[MetricName, ...] = (MetricName("average_precision"), MetricName("roc_auc"))
+    metrics: tuple[str, ...] = ("average_precision", "roc_auc")
 
     def targets(self, labels: Tensor, head: Columns) -> Tensor:
         return labels[:, head.outputs].float()
@@ -152,10 +152,10 @@ class ManyLabels:
         measures = []
         for metric in self.metrics:
             by_label = [
-                self._score(metric.name, answers[:, label], truth, among[:, label], label)
+                self._score(metric, answers[:, label], truth, among[:, label], label)
                 for label in range(answers.shape[1])
             ]
-            measures.append(truth.measure(part, metric.name, torch.tensor(by_label, dtype=torch.float64)))
+            measures.append(truth.measure(part, metric, torch.tensor(by_label, dtype=torch.float64)))
         return tuple(measures)
 
     def _score(self, metric: str, answers: Tensor, truth: Truth, among: Tensor, label: int) -> float:
@@ -173,8 +173,8 @@ class LinkExists:
     k: int = 50
 
     @property
-    def metrics(self) -> tuple[MetricName, ...]:
-        return MetricName(f"hits@{self.k}"), MetricName("roc_auc")
+    def metrics(self) -> tuple[str, ...]:
+        return f"hits@{self.k}", "roc_auc"
 
     def targets(self, labels: Tensor, head: Columns) -> Tensor:  # noqa: ARG002
         return labels.float()
@@ -197,7 +197,7 @@ class LinkExists:
             areas.append(_binary_score("roc_auc", labels, found))
         by_group = (torch.tensor(values, dtype=torch.float64) for values in (hits, areas))
         pairs = zip(self.metrics, by_group, strict=True)
-        return tuple(truth.measure(part, metric.name, values) for metric, values in pairs)
+        return tuple(truth.measure(part, metric, values) for metric, values in pairs)
 
 
 def hits_at(k: int, labels: Tensor, found: Tensor) -> float:
