@@ -28,8 +28,9 @@ class Results:
     Repeats of one learner are compared order by order: once one of them is finished, others that are only begun are
     left out too, and `left_out` says which.
 
-    score: the recorded metric to go by, instead of the leading one. All frames are in percent, and have the columns backbone and method (what they are called), learner (its number),
-    and one for every field the study sweeps, such as "backbone.width".
+    score: the recorded metric to go by, instead of the leading one. All frames are in percent, and have the columns
+    backbone and method (what they are called), learner (its number), and one for every field the study sweeps, such as
+    "backbone.width".
     """
 
     def __init__(self, store: str | Path, study: str | int | None = None, score: str | None = None) -> None:
