@@ -6,7 +6,7 @@ To add one, derive from `Metric` in a file of its own, give a heading, and say w
         heading = "worst"
         note = "Worst: the lowest final accuracy of any class, mean over orders."
 
-        def measure(self, scores: Scores) -> Entry:
+        def measure(self, scores: Scores) -> Entry:  # noqa: ARG002
             return entry_of(scores, np.nanmin(scores.finals, axis=1))
 """
 
@@ -164,7 +164,7 @@ class Metric:
     note: ClassVar[str] = ""
     offers: ClassVar[tuple[str, ...]] = ()
 
-    def measure(self, scores: Scores) -> Entry:
+    def measure(self, scores: Scores) -> Entry:  # noqa: ARG002
         """Return the value of one learner from its scores: of the ordinary runs, with each order once."""
         name = type(self).__name__
         raise InputError(f"metric {name}: method `measure` is missing; expected measure(scores) -> Entry")
