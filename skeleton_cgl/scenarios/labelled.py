@@ -10,7 +10,7 @@ from skeleton_cgl.errors import InputError
 from skeleton_cgl.parts import NAMES, TEST, TRAINING, UNUSED, VALIDATION
 from skeleton_cgl.scenarios.classes import ClassTasks
 from skeleton_cgl.scenarios.inputs import Pool
-from skeleton_cgl.scenarios.lessons import Order, Prefix, Task, as_task, task_lessons, units_named
+from skeleton_cgl.scenarios.lessons import Order, Prefix, Task, UnitKind, as_task, task_lessons, units_named
 from skeleton_cgl.scenarios.measures import Measure
 from skeleton_cgl.scenarios.problem import OneClass, Problem, Truth, scopes
 from skeleton_cgl.scenarios.scenario import Experience, Facts, Need, Queries, Samples
@@ -23,7 +23,7 @@ class LabelledSamples:
     unused. described: all else that decides what is handed out, asked and scored.
     """
 
-    movable = True
+    unit_kind: UnitKind = "class"
 
     def __init__(
         self,

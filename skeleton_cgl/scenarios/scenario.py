@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from skeleton_cgl.scenarios.inputs import Pool
-from skeleton_cgl.scenarios.lessons import Lesson, Order, Prefix, Unit
+from skeleton_cgl.scenarios.lessons import Lesson, Order, Prefix, Unit, UnitKind
 from skeleton_cgl.scenarios.measures import Measure
 from skeleton_cgl.scenarios.problem import Problem
 
@@ -107,17 +107,18 @@ class Facts:
 class Scenario(Protocol):
     """Data, a problem and a setting: hands out experiences, asks queries, scores answers, all by the prefix.
 
-    units are what orders arrange, outputs what the head has; default is the order of the default tasks, and no other
-    may be asked for where movable is False; offers is what methods may need; digest changes with everything that
-    decides what is handed out, asked and scored.
+    units are what orders arrange, and unit_kind what they are: classes and labels can be mixed anew into tasks, domains
+    only change places, and periods have one order, the calendar's. outputs are what the head has; default is the order
+    of the default tasks; offers is what methods may need; digest changes with everything that decides what is handed
+    out, asked and scored.
     """
 
     units: tuple[Unit, ...]
+    unit_kind: UnitKind
     outputs: tuple[Unit, ...]
     problem: Problem
     facts: Facts
     default: Order
-    movable: bool
     offers: frozenset[Need]
     digest: str
 
