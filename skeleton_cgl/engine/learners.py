@@ -8,7 +8,7 @@ from skeleton_cgl.backbones.head import Head
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.feed import Feed
 from skeleton_cgl.learning.learner import Learner, Model, ready_device
-from skeleton_cgl.learning.method import Method, make_method
+from skeleton_cgl.learning.method import Method, make_method, needs_of
 from skeleton_cgl.learning.training import Training
 from skeleton_cgl.scenarios.scenario import Scenario
 
@@ -42,7 +42,7 @@ def make_learner(
 
 def _refuse_unmet_needs(method: Method, scenario: Scenario, backbone: Backbone) -> None:
     name = type(method).__name__
-    for need in sorted(method.needs):
+    for need in sorted(needs_of(method)):
         if need == "edge attention":
             if not hasattr(backbone, "edge_attention"):
                 raise InputError(

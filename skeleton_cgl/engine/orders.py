@@ -53,7 +53,7 @@ class TooManyOrders(InputError):
 
 @dataclass(frozen=True)
 class AskedOrder:
-    """An order of a study: "task" if it arranges the default tasks, "class" if it mixes them anew, "domain" of domains."""
+    """An order of a study: "task" of the default tasks, "class" where classes are mixed anew, "domain" of domains."""
 
     order: Order
     kind: Literal["task", "class", "domain"]

@@ -64,6 +64,10 @@ class Problem(Protocol):
     @property
     def metrics(self) -> tuple[MetricName, ...]: ...
 
+    def outputs_of(self, labels: Tensor) -> list[int]:
+        """Return the outputs that the labels of samples tell of, ascending."""
+        ...
+
     def targets(self, labels: Tensor, head: Columns) -> Tensor:
         """Return what the outputs of samples should be, in the terms of a head's columns."""
         ...
@@ -90,6 +94,9 @@ class OneClass:
     """A query has one class: cross-entropy in which classes count equally; accuracy, with the confusion counts."""
 
     metrics: tuple[MetricName, ...] = (MetricName("accuracy"),)
+
+    def outputs_of(self, labels: Tensor) -> list[int]:
+        return _numbers(labels.unique())
 
     def targets(self, labels: Tensor, head: Columns) -> Tensor:
         return head.columns(labels)
@@ -131,6 +138,9 @@ class ManyLabels:
     """
 
     metrics: tuple[MetricName, ...] = (MetricName("average_precision"), MetricName("roc_auc"))
+
+    def outputs_of(self, labels: Tensor) -> list[int]:
+        return _numbers((~labels.isnan()).any(dim=0).nonzero()[:, 0])
 
     def targets(self, labels: Tensor, head: Columns) -> Tensor:
         return labels[:, head.outputs].float()
@@ -177,6 +187,9 @@ class LinkExists:
     @property
     def metrics(self) -> tuple[MetricName, ...]:
         return MetricName(f"hits@{self.k}"), MetricName("roc_auc")
+
+    def outputs_of(self, labels: Tensor) -> list[int]:  # noqa: ARG002
+        return [0]
 
     def targets(self, labels: Tensor, head: Columns) -> Tensor:  # noqa: ARG002
         return labels.float()
@@ -239,6 +252,11 @@ def _defined(score: _Score, labels: Tensor, found: Tensor) -> float:
 def _refuse_nan(answers: Tensor, among: Tensor) -> None:
     if answers[among].isnan().any():
         raise InputError("answers: not a number")
+
+
+def _numbers(outputs: Tensor) -> list[int]:
+    numbers: list[int] = outputs.tolist()
+    return numbers
 
 
 def _equal(targets: Tensor) -> Tensor:

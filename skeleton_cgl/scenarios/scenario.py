@@ -69,7 +69,9 @@ class Experience:
     """What a learner may see of one lesson.
 
     keys: names of what is taught, for seeds. outputs: what the head needs for it, which is also what a sample is
-    answered among that reveals this lesson. pace: the lesson's own, where it has one, instead of the training recipe's.
+    answered among that reveals this lesson. pace: the lesson's own, where it is a piece of a stream, instead of the
+    training recipe's. Such a lesson has no borders: a method hears of its steps alone, and the head meets an output
+    when a sample first tells of it, so that what is learned does not depend on where a stream is cut into lessons.
     """
 
     lesson: Lesson
