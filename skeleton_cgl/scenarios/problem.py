@@ -5,7 +5,7 @@ which outputs an answer may be among.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -23,17 +23,19 @@ class Truth:
     """What the right answers are; it stays in the scenario.
 
     labels (Q,) or (Q, O): as in samples. asked (Q, G) bool: the groups each query counts in. unit (G,): the unit each
-    group belongs to; units without a group have no score.
+    group belongs to; units without a group have no score. output (G,): the output that a group judges, where queries
+    have many labels; None where every output has one group of its own number.
     """
 
     labels: Tensor
     asked: Tensor
     unit: Tensor
     units: int
+    output: Tensor | None = None
 
     def of(self, rows: Tensor) -> "Truth":
         """Return the truth of some queries."""
-        return Truth(self.labels[rows], self.asked[rows], self.unit, self.units)
+        return replace(self, labels=self.labels[rows], asked=self.asked[rows])
 
     def measure(self, part: str, metric: str, by_group: Tensor, counts: Tensor | None = None) -> Measure:
         """Return values (G,) as a measure: a unit has the mean of its groups that have a value."""
@@ -134,7 +136,7 @@ class OneClass:
 class ManyLabels:
     """A query has any number of labels: binary cross-entropy per label; average precision and ROC-AUC per label.
 
-    Labels are 0 and 1, and NaN where not known. The groups are the labels.
+    Labels are 0 and 1, and NaN where not known. A group judges one label: of all queries, or of those of a domain.
     """
 
     metrics: tuple[MetricName, ...] = (MetricName("average_precision"), MetricName("roc_auc"))
@@ -161,21 +163,19 @@ class ManyLabels:
         """Return both metrics; 0 for a label that is not among what was met, NaN where one is not defined."""
         _refuse_nan(answers, among)
         scores = {"average_precision": average_precision_score, "roc_auc": roc_auc_score}
+        judged = range(answers.shape[1]) if truth.output is None else truth.output.tolist()
+        met = torch.where(among, answers, -torch.inf)
         measures = []
         for metric in self.metrics:
-            by_label = [
-                self._score(scores[metric.name], answers[:, label], truth, among[:, label], label)
-                for label in range(answers.shape[1])
+            by_group = [
+                self._score(scores[metric.name], met[asked, label], truth.labels[asked, label], among[asked, label])
+                for asked, label in zip(truth.asked.T, judged, strict=True)
             ]
-            measures.append(truth.measure(part, metric.name, torch.tensor(by_label, dtype=torch.float64)))
+            measures.append(truth.measure(part, metric.name, torch.tensor(by_group, dtype=torch.float64)))
         return tuple(measures)
 
-    def _score(self, score: "_Score", answers: Tensor, truth: Truth, among: Tensor, label: int) -> float:
-        asked = truth.asked[:, label]
-        if not (asked & among).any():
-            return 0.0 if asked.any() else np.nan
-        labels = truth.labels[asked, label]
-        return _defined(score, labels, torch.where(among, answers, -torch.inf)[asked])
+    def _score(self, score: "_Score", answers: Tensor, labels: Tensor, among: Tensor) -> float:
+        return _defined(score, labels, answers) if among.any() else 0.0 if len(labels) else np.nan
 
 
 @dataclass(frozen=True)
