@@ -32,8 +32,9 @@ def make_learner(
     # Before the backbone is tried: an instruction set can be chosen until the first computation.
     device = ready_device(training)
     module = make_backbone(backbone, backbone_parameters or {}, scenario.facts, seed)
-    queries = scenario.queries(())
-    width = embedding_width(module, Feed(module, device).inputs(queries.pool, queries.ids[:2]))
+    # Not queries: where periods follow one another, nothing can be asked before the first.
+    samples = scenario.experience(scenario.lessons(scenario.default)[:1]).training
+    width = embedding_width(module, Feed(module, device).inputs(samples.pool, samples.ids[:2]))
     made = make_method(method, method_parameters or {})
     _refuse_unmet_needs(made, scenario, module)
     model = Model(module, Head(width, seed, scenario.outputs), scenario.facts.join)
