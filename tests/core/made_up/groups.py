@@ -6,12 +6,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from skeleton_cgl.parts import NAMES, TEST, TRAINING, VALIDATION
-from skeleton_cgl.scenarios.labelled import check_shape
+from skeleton_cgl.parts import TRAINING, VALIDATION
+from skeleton_cgl.scenarios.labelled import score_parts
 from skeleton_cgl.scenarios.lessons import Order, Prefix, UnitKind, task_lessons, units_named
 from skeleton_cgl.scenarios.measures import Measure
 from skeleton_cgl.scenarios.node import NodePool
-from skeleton_cgl.scenarios.problem import OneClass, Truth, scopes
+from skeleton_cgl.scenarios.problem import OneClass, Problem, Truth, scopes
 from skeleton_cgl.scenarios.scenario import Experience, Facts, Need, Queries, Samples
 from skeleton_cgl.scenarios.settings import ScenarioSettings
 from tests.core.community import CLASSES, DOMAINS, FEATURES, Community, make_community
@@ -32,7 +32,7 @@ class GroupsScenario:
         self.units = units_named(f"group {number}" for number in range(DOMAINS))
         self.unit_kind: UnitKind = "domain" if setting == "domain-il" else "period"
         self.outputs = units_named(f"class {label}" for label in range(CLASSES))
-        self.problem = OneClass()
+        self.problem: Problem = OneClass()
         self.facts = Facts("graph", {"features": FEATURES})
         self.default: Order = tuple((number,) for number in range(DOMAINS))
         self.offers: frozenset[Need] = frozenset(["borders"])
@@ -54,8 +54,8 @@ class GroupsScenario:
     def experience(self, prefix: Prefix) -> Experience:
         (group,) = prefix[-1].units
         own = self._groups == group
-        samples = (self._samples(prefix, own & (self._parts == part)) for part in (TRAINING, VALIDATION))
-        return Experience(prefix[-1], (self.units[group].key,), tuple(range(CLASSES)), *samples)
+        training, validation = (self._samples(prefix, own & (self._parts == part)) for part in (TRAINING, VALIDATION))
+        return Experience(prefix[-1], (self.units[group].key,), tuple(range(CLASSES)), training, validation)
 
     def _samples(self, prefix: Prefix, wanted: Tensor) -> Samples:
         ids = wanted.nonzero()[:, 0]
@@ -71,12 +71,7 @@ class GroupsScenario:
 
     def score(self, answers: Tensor, prefix: Prefix) -> tuple[Measure, ...]:
         ids = self._asked(prefix)
-        check_shape(answers, len(ids), CLASSES)
         among = scopes([range(CLASSES)], CLASSES)[-1].expand(len(ids), -1)
         asked = self._groups[ids, None] == torch.arange(DOMAINS)
         whole = Truth(self._labels[ids], asked, torch.arange(DOMAINS), DOMAINS)
-        measures: list[Measure] = []
-        for part in (TEST, VALIDATION):
-            rows = self._parts[ids] == part
-            measures += self.problem.measure(answers[rows], whole.of(rows), among[rows], NAMES[part])
-        return tuple(measures)
+        return score_parts(self.problem, answers, whole, among, self._parts[ids])

@@ -8,13 +8,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from skeleton_cgl.parts import NAMES, TEST, TRAINING, VALIDATION
+from skeleton_cgl.parts import TRAINING, VALIDATION
 from skeleton_cgl.scenarios.classes import ClassTasks
-from skeleton_cgl.scenarios.labelled import check_shape
+from skeleton_cgl.scenarios.labelled import score_parts
 from skeleton_cgl.scenarios.lessons import Order, Prefix, Task, UnitKind, task_lessons, units_named
 from skeleton_cgl.scenarios.measures import Measure
 from skeleton_cgl.scenarios.node import NodePool
-from skeleton_cgl.scenarios.problem import ManyLabels, Truth, scopes
+from skeleton_cgl.scenarios.problem import ManyLabels, Problem, Truth, scopes
 from skeleton_cgl.scenarios.scenario import Experience, Facts, Need, Queries, Samples
 from skeleton_cgl.scenarios.settings import ScenarioSettings
 from tests.core.community import CLASSES, FEATURES, Community, make_community
@@ -28,7 +28,7 @@ class LabelsSettings(ClassTasks, ScenarioSettings):
 
 
 def labels_of(graph: Community) -> Tensor:
-    """Return (N, CLASSES): a node has its class and another label that its domain chooses; one in eight is not known."""
+    """Return (N, CLASSES): a node has its class and a label that its domain chooses; one in eight is not known."""
     found = np.zeros((len(graph.labels), CLASSES), dtype=np.float32)
     found[np.arange(len(found)), graph.labels] = 1
     found[np.arange(len(found)), (graph.labels + 1 + graph.domains) % CLASSES] = 1
@@ -40,11 +40,11 @@ class LabelsScenario:
     def __init__(self, graph: Community, tasks: ClassTasks, digest: str) -> None:
         self.units = self.outputs = units_named(f"label {label}" for label in range(CLASSES))
         self.unit_kind: UnitKind = "label"
-        self.problem = ManyLabels()
+        self.problem: Problem = ManyLabels()
         self.facts = Facts("graph", {"features": FEATURES})
         self.default = tasks.divide([unit.name for unit in self.units])
         self._reveals = tasks.setting == "task-il"
-        self.offers: frozenset[Need] = frozenset(["borders", *(["revealed task"] * self._reveals)])
+        self.offers: frozenset[Need] = frozenset(["borders", "revealed task"] if self._reveals else ["borders"])
         self.digest = digest
         self._pool = NodePool(digest, graph.edges, graph.features, np.arange(len(graph.labels)))
         self._labels, self._parts = labels_of(graph), torch.from_numpy(graph.parts)
@@ -57,8 +57,8 @@ class LabelsScenario:
         task = prefix[-1].units
         shown = task if self._reveals else tuple(label for lesson in prefix for label in lesson.units)
         step = len(prefix) - 1 if self._reveals else -1
-        samples = (self._samples(task, shown, part, step) for part in (TRAINING, VALIDATION))
-        return Experience(prefix[-1], tuple(self.units[label].key for label in task), task, *samples)
+        training, validation = (self._samples(task, shown, part, step) for part in (TRAINING, VALIDATION))
+        return Experience(prefix[-1], tuple(self.units[label].key for label in task), task, training, validation)
 
     def _samples(self, task: Task, shown: Task, part: int, step: int) -> Samples:
         has_one = (self._labels[:, list(task)] == 1).any(dim=1)
@@ -83,15 +83,10 @@ class LabelsScenario:
 
     def score(self, answers: Tensor, prefix: Prefix) -> tuple[Measure, ...]:
         queries = self.queries(prefix)
-        check_shape(answers, len(queries), CLASSES)
         about = torch.zeros(len(queries), CLASSES, dtype=torch.bool)
-        for number, (_, labels) in enumerate(self._blocks(prefix)):
-            about[number * len(self._queried) : (number + 1) * len(self._queried), list(labels)] = True
+        for number, (_, asked) in enumerate(self._blocks(prefix)):
+            about[number * len(self._queried) : (number + 1) * len(self._queried), list(asked)] = True
         labels = self._labels[queries.ids]
         whole = Truth(labels, about & ~labels.isnan(), torch.arange(CLASSES), CLASSES)
         among = scopes([lesson.units for lesson in prefix], CLASSES)[queries.step]
-        measures: list[Measure] = []
-        for part in (TEST, VALIDATION):
-            rows = self._parts[queries.ids] == part
-            measures += self.problem.measure(answers[rows], whole.of(rows), among[rows], NAMES[part])
-        return tuple(measures)
+        return score_parts(self.problem, answers, whole, among, self._parts[queries.ids])

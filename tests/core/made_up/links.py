@@ -9,17 +9,18 @@ import torch
 from torch import Tensor
 
 from skeleton_cgl.graphs.batches import Places, graph_of
-from skeleton_cgl.parts import NAMES, TEST, TRAINING, VALIDATION
+from skeleton_cgl.parts import TEST, TRAINING, VALIDATION
 from skeleton_cgl.scenarios.inputs import Inputs
-from skeleton_cgl.scenarios.labelled import check_shape
+from skeleton_cgl.scenarios.labelled import score_parts
 from skeleton_cgl.scenarios.lessons import Order, Prefix, Unit, UnitKind, task_lessons, units_named
 from skeleton_cgl.scenarios.measures import Measure
-from skeleton_cgl.scenarios.problem import LinkExists, Truth
+from skeleton_cgl.scenarios.problem import LinkExists, Problem, Truth
 from skeleton_cgl.scenarios.scenario import Experience, Facts, Need, Queries, Samples
 from skeleton_cgl.scenarios.settings import ScenarioSettings
 from tests.core.community import DOMAINS, FEATURES, Community, make_community
 
 K = 3
+_PARTS = (TRAINING, TRAINING, TRAINING, VALIDATION, TEST)
 
 
 class LinksSettings(ScenarioSettings):
@@ -48,14 +49,14 @@ class LinksScenario:
         self.units = units_named(f"domain {number}" for number in range(DOMAINS))
         self.unit_kind: UnitKind = "domain"
         self.outputs = (Unit("link", "link"),)
-        self.problem = LinkExists(K)
+        self.problem: Problem = LinkExists(K)
         self.facts = Facts("graph", {"features": FEATURES}, join="product")
         self.default: Order = tuple((number,) for number in range(DOMAINS))
         self.offers: frozenset[Need] = frozenset(["borders"])
         self.digest = f"links {seed}"
         pairs, linked = _pairs(graph, seed)
         self._labels, self._domains = torch.from_numpy(linked), torch.from_numpy(graph.domains[pairs[:, 0]])
-        self._parts = torch.from_numpy(np.array([TRAINING, TRAINING, TRAINING, VALIDATION, TEST])[np.arange(len(pairs)) % 5])
+        self._parts = torch.tensor([_PARTS[number % len(_PARTS)] for number in range(len(pairs))])
         self._queried = (self._parts != TRAINING).nonzero()[:, 0]
         between = graph.domains[graph.edges[0]] != graph.domains[graph.edges[1]]
         seen = graph.edges[:, between | (graph.edges[0] == graph.edges[1])]
@@ -67,8 +68,8 @@ class LinksScenario:
 
     def experience(self, prefix: Prefix) -> Experience:
         (domain,) = prefix[-1].units
-        samples = (self._samples(domain, part) for part in (TRAINING, VALIDATION))
-        return Experience(prefix[-1], (self.units[domain].key,), (0,), *samples)
+        training, validation = (self._samples(domain, part) for part in (TRAINING, VALIDATION))
+        return Experience(prefix[-1], (self.units[domain].key,), (0,), training, validation)
 
     def _samples(self, domain: int, part: int) -> Samples:
         ids = ((self._domains == domain) & (self._parts == part)).nonzero()[:, 0]
@@ -78,15 +79,10 @@ class LinksScenario:
         return Queries(self._pool, self._queried, torch.full((len(self._queried),), -1))
 
     def score(self, answers: Tensor, prefix: Prefix) -> tuple[Measure, ...]:  # noqa: ARG002
-        check_shape(answers, len(self._queried), 1)
         asked = self._domains[self._queried, None] == torch.arange(DOMAINS)
         whole = Truth(self._labels[self._queried], asked, torch.arange(DOMAINS), DOMAINS)
         among = torch.ones(len(self._queried), 1, dtype=torch.bool)
-        measures: list[Measure] = []
-        for part in (TEST, VALIDATION):
-            rows = self._parts[self._queried] == part
-            measures += self.problem.measure(answers[rows], whole.of(rows), among[rows], NAMES[part])
-        return tuple(measures)
+        return score_parts(self.problem, answers, whole, among, self._parts[self._queried])
 
 
 def _pairs(graph: Community, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -3,16 +3,18 @@
 The learner is told of no task. It is examined after every few batches.
 """
 
+from itertools import pairwise
+
 import numpy as np
 import torch
 from torch import Tensor
 
-from skeleton_cgl.parts import NAMES, TEST, TRAINING, VALIDATION
-from skeleton_cgl.scenarios.labelled import check_shape
+from skeleton_cgl.parts import TRAINING
+from skeleton_cgl.scenarios.labelled import score_parts
 from skeleton_cgl.scenarios.lessons import Order, Prefix, Segment, UnitKind, as_task, units_named
 from skeleton_cgl.scenarios.measures import Measure
 from skeleton_cgl.scenarios.node import NodePool
-from skeleton_cgl.scenarios.problem import OneClass, Truth, scopes
+from skeleton_cgl.scenarios.problem import OneClass, Problem, Truth, scopes
 from skeleton_cgl.scenarios.scenario import Experience, Facts, GivenBatches, Need, Queries, Samples
 from skeleton_cgl.scenarios.settings import ScenarioSettings
 from skeleton_cgl.seeds import seed_of
@@ -33,7 +35,7 @@ class StreamScenario:
     def __init__(self, graph: Community, every: int, seed: int) -> None:
         self.units = self.outputs = units_named(f"class {label}" for label in range(CLASSES))
         self.unit_kind: UnitKind = "class"
-        self.problem = OneClass()
+        self.problem: Problem = OneClass()
         self.facts = Facts("graph", {"features": FEATURES})
         self.default: Order = tuple((label, label + 1) for label in range(0, CLASSES, 2))
         self.offers: frozenset[Need] = frozenset()
@@ -47,7 +49,7 @@ class StreamScenario:
     def batches(self, order: Order) -> list[list[int]]:
         """Return a stream: the samples of every task, shuffled, the last and the first of neighbours exchanged."""
         queues = [self._queue(as_task(task)) for task in order]
-        for before, after in zip(queues, queues[1:], strict=False):
+        for before, after in pairwise(queues):
             before[-1], after[0] = after[0], before[-1]
         flat = [sample for queue in queues for sample in queue]
         return [flat[start : start + BATCH] for start in range(0, len(flat), BATCH)]
@@ -57,8 +59,8 @@ class StreamScenario:
         return np.random.default_rng(seed_of("queue", self._seed, task)).permutation(ids).tolist()
 
     def lessons(self, order: Order) -> Prefix:
-        batches = self.batches(order)
-        return tuple(self._segment(batches[start : start + self._every]) for start in range(0, len(batches), self._every))
+        batches, every = self.batches(order), self._every
+        return tuple(self._segment(batches[start : start + every]) for start in range(0, len(batches), every))
 
     def _segment(self, batches: list[list[int]]) -> Segment:
         labels = self._labels[[sample for batch in batches for sample in batch]]
@@ -79,12 +81,7 @@ class StreamScenario:
         return Queries(self._pool, self._queried, torch.full((len(self._queried),), -1))
 
     def score(self, answers: Tensor, prefix: Prefix) -> tuple[Measure, ...]:
-        check_shape(answers, len(self._queried), CLASSES)
         truth = self._labels[self._queried]
         among = scopes([lesson.units for lesson in prefix], CLASSES)[-1].expand(len(truth), -1)
         whole = Truth(truth, truth[:, None] == torch.arange(CLASSES), torch.arange(CLASSES), CLASSES)
-        measures: list[Measure] = []
-        for part in (TEST, VALIDATION):
-            rows = self._parts[self._queried] == part
-            measures += self.problem.measure(answers[rows], whole.of(rows), among[rows], NAMES[part])
-        return tuple(measures)
+        return score_parts(self.problem, answers, whole, among, self._parts[self._queried])
