@@ -5,7 +5,7 @@ which outputs an answer may be among.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -22,17 +22,19 @@ class Truth:
     """What the right answers are; it stays in the scenario.
 
     labels (Q,) or (Q, O): as in samples. asked (Q, G) bool: the groups each query counts in. unit (G,): the unit each
-    group belongs to; units without a group have no score.
+    group belongs to; units without a group have no score. output (G,): the output that a group judges, where queries
+    have many labels; None where every output has one group of its own number.
     """
 
     labels: Tensor
     asked: Tensor
     unit: Tensor
     units: int
+    output: Tensor | None = None
 
     def of(self, rows: Tensor) -> "Truth":
         """Return the truth of some queries."""
-        return Truth(self.labels[rows], self.asked[rows], self.unit, self.units)
+        return replace(self, labels=self.labels[rows], asked=self.asked[rows])
 
     def measure(self, part: str, metric: str, by_group: Tensor, counts: Tensor | None = None) -> Measure:
         """Return values (G,) as a measure: a unit has the mean of its groups that have a value."""
@@ -63,6 +65,10 @@ class Problem(Protocol):
     @property
     def metrics(self) -> tuple[str, ...]: ...
 
+    def outputs_of(self, labels: Tensor) -> list[int]:
+        """Return the outputs that the labels of samples tell of, ascending."""
+        ...
+
     def targets(self, labels: Tensor, head: Columns) -> Tensor:
         """Return what the outputs of samples should be, in the terms of a head's columns."""
         ...
@@ -89,6 +95,9 @@ class OneClass:
     """A query has one class: cross-entropy in which classes count equally; accuracy, with the confusion counts."""
 
     metrics: tuple[str, ...] = ("accuracy",)
+
+    def outputs_of(self, labels: Tensor) -> list[int]:
+        return _numbers(labels.unique())
 
     def targets(self, labels: Tensor, head: Columns) -> Tensor:
         return head.columns(labels)
@@ -126,10 +135,13 @@ class OneClass:
 class ManyLabels:
     """A query has any number of labels: binary cross-entropy per label; average precision and ROC-AUC per label.
 
-    Labels are 0 and 1, and NaN where not known. The groups are the labels.
+    Labels are 0 and 1, and NaN where not known. A group judges one label: of all queries, or of those of a domain.
     """
 
     metrics: tuple[str, ...] = ("average_precision", "roc_auc")
+
+    def outputs_of(self, labels: Tensor) -> list[int]:
+        return _numbers((~labels.isnan()).any(dim=0).nonzero()[:, 0])
 
     def targets(self, labels: Tensor, head: Columns) -> Tensor:
         return labels[:, head.outputs].float()
@@ -149,21 +161,19 @@ class ManyLabels:
     def measure(self, answers: Tensor, truth: Truth, among: Tensor, part: str) -> tuple[Measure, ...]:
         """Return both metrics; 0 for a label that is not among what was met, NaN where one is not defined."""
         _refuse_nan(answers, among)
+        judged = range(answers.shape[1]) if truth.output is None else truth.output.tolist()
+        met = torch.where(among, answers, -torch.inf)
         measures = []
         for metric in self.metrics:
-            by_label = [
-                self._score(metric, answers[:, label], truth, among[:, label], label)
-                for label in range(answers.shape[1])
+            by_group = [
+                self._score(metric, met[asked, label], truth.labels[asked, label], among[asked, label])
+                for asked, label in zip(truth.asked.T, judged, strict=True)
             ]
-            measures.append(truth.measure(part, metric, torch.tensor(by_label, dtype=torch.float64)))
+            measures.append(truth.measure(part, metric, torch.tensor(by_group, dtype=torch.float64)))
         return tuple(measures)
 
-    def _score(self, metric: str, answers: Tensor, truth: Truth, among: Tensor, label: int) -> float:
-        asked = truth.asked[:, label]
-        if not (asked & among).any():
-            return 0.0 if asked.any() else np.nan
-        labels = truth.labels[asked, label]
-        return _binary_score(metric, labels, torch.where(among, answers, -torch.inf)[asked])
+    def _score(self, metric: str, answers: Tensor, labels: Tensor, among: Tensor) -> float:
+        return _binary_score(metric, labels, answers) if among.any() else 0.0 if len(labels) else np.nan
 
 
 @dataclass(frozen=True)
@@ -175,6 +185,9 @@ class LinkExists:
     @property
     def metrics(self) -> tuple[str, ...]:
         return f"hits@{self.k}", "roc_auc"
+
+    def outputs_of(self, labels: Tensor) -> list[int]:  # noqa: ARG002
+        return [0]
 
     def targets(self, labels: Tensor, head: Columns) -> Tensor:  # noqa: ARG002
         return labels.float()
@@ -237,6 +250,11 @@ def _binary_score(metric: str, labels: Tensor, found: Tensor) -> float:
 def _refuse_nan(answers: Tensor, among: Tensor) -> None:
     if answers[among].isnan().any():
         raise InputError("answers: not a number")
+
+
+def _numbers(outputs: Tensor) -> list[int]:
+    numbers: list[int] = outputs.tolist()
+    return numbers
 
 
 def _equal(targets: Tensor) -> Tensor:
