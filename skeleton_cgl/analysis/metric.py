@@ -148,7 +148,8 @@ class Findings:
                 for name, own in zip(self.names, reasons, strict=True)
                 if own == reason
             ]
-            notes.append(f"{reason}." if len(whose) == len(self.names) else f"{'; '.join(whose)}: {reason}.")
+            of_all = f"{reason[0].upper()}{reason[1:]}."
+            notes.append(of_all if len(whose) == len(self.names) else f"{'; '.join(whose)}: {reason}.")
         return tuple(notes)
 
 

@@ -257,8 +257,11 @@ def test_published_values_stand_beside_ours_with_the_difference() -> None:
 
 def test_what_was_published_is_matched_by_what_a_component_is_not_by_its_label() -> None:
     disguised = ours(ComponentRow("bare", label="ewc"), backbone=ComponentRow("models/tcn.py", label="gcn"))
-    table = study_table(Findings(disguised, "task", published_study(), Beside("ucla")))
+    with pytest.raises(InputError, match="nothing was published of these backbones with these methods"):
+        study_table(Findings(disguised, "task", published_study(), Beside("ucla")))
+    table = study_table(Findings(disguised, "task", published_study(), Beside("ucla", anyway=True)))
     assert (texts(table, "method"), texts(table, "published AOPD")) == (["ewc"], ["–"])
+    assert "Nothing was published of it." in table.notes
     labelled = study_table(Findings(ours(replace(EWC, label="bare")), "task", published_study(), Beside("ucla")))
     assert texts(labelled, "published AOPD") == ["93.9 ± 0.6"]
 
