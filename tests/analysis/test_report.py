@@ -250,7 +250,7 @@ def test_what_cannot_be_compared_is_told_instead_of_tabled(tmp_path: Path) -> No
     tasks = random_scores(noise_runs=0, kinds=("task",))
     uneven = tasks.where(lambda each: each.repeat == 0 or each.order != ORDERS[5])
     page = report_page(made_results(tmp_path, uneven))
-    assert "every repeat needs the same orders, found 6 in repeat 0 and 5 in repeat 1" in page
+    assert "Every repeat needs the same orders, found 6 in repeat 0 and 5 in repeat 1" in page
     shorter = as_scores([*random_runs(noise_runs=0, kinds=("task",)), made_run([50] * 6, ORDERS[0][:2], "class")])
     page = report_page(made_results(tmp_path, shorter, "shorter"))
     assert "Left out: 1 order of other classes than most." in page
