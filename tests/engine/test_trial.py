@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -259,12 +259,12 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def study_of(archive: Path, method: str) -> Study:
+def study_of(archive: Path, method: str, orders: Sequence[Sequence[tuple[int, int]]] = (((0, 1), (2, 3)),)) -> Study:
     return Study(
         scenario={"data": str(archive), "preparation": {"frames": 8}},
         backbone={"name": "gcn", "width": 6},
         methods=["bare", method],
-        orders={"given": [[[0, 1], [2, 3]]]},
+        orders={"given": orders},
         training={"epochs": 1, "device": "cpu"},
     )
 
@@ -326,3 +326,17 @@ def test_a_method_that_fails_is_left_to_the_stages_to_tell(
     assert summary.learned == 2
     (failure,) = summary.failures.values()
     assert "in `end_lesson` of Mine" in failure.reason
+
+
+@pytest.mark.parametrize("mistake", ["restore", "state"])
+def test_an_error_in_a_later_state_or_restore_costs_its_branch_and_is_told(
+    archive: Path, tmp_path: Path, write: Callable[[str], str], mistake: str
+) -> None:
+    late = {
+        "state": SAVED.replace("return {", "assert len(self.memory) < 3\n        return {"),
+        "restore": SAVED.replace("self.memory =", "assert len(state['memory']) < 3\n        self.memory ="),
+    }
+    orders = [((0, 1), (2, 3), (4, 5), last) for last in ((6, 7), (8, 9))]
+    study = study_of(archive, write(REPLAY + late[mistake]), orders)
+    _, summary = run_study(study, tmp_path / "x.db", progress=False)
+    assert {f"in `{mistake}` of Mine" in failure.reason for failure in summary.failures.values()} == {True}
