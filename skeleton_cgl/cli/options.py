@@ -26,3 +26,4 @@ Published = Annotated[
     typer.Option(help="Put the published values of this data set beside.", show_default=False),
 ]
 Retry = Annotated[bool, typer.Option("--retry", help="Run again what failed before.")]
+Traceback = Annotated[bool, typer.Option("--traceback", help="Show the whole way to every error.")]
