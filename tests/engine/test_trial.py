@@ -252,6 +252,26 @@ class Net(Backbone):
         attempt(backbone=write(backbone))
 
 
+def test_parameters_may_lie_in_memory_as_they_like(write: Callable[[str], str]) -> None:
+    """A transposed one does in the CTR-GCN: an optimizer restored in another layout would mix up its moments."""
+    attempt(
+        backbone=write("""
+import torch
+from torch import nn
+from skeleton_cgl.backbones.backbone import Backbone
+
+
+class Net(Backbone):
+    def __init__(self, frames):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(frames, 4).T)
+
+    def forward(self, clips):
+        return clips.mean((1, 3)) @ self.weight.T
+""")
+    )
+
+
 @pytest.fixture(scope="session")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("trial") / "small.h5"
