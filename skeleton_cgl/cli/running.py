@@ -7,11 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from skeleton_cgl.cli.options import Changes, Cluster, NewStore, Retry, StoreFile, StudyFile, Workers
+from skeleton_cgl.cli.options import Changes, Cluster, NewStore, Retry, StoreFile, StudyFile, Traceback, Workers
 
 running = typer.Typer()
-
-Traceback = Annotated[bool, typer.Option("--traceback", help="Show the whole way to every error.")]
 
 
 @running.command()

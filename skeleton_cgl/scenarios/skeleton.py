@@ -19,7 +19,7 @@ from skeleton_cgl.scenarios.scenario import Facts
 from skeleton_cgl.scenarios.settings import ScenarioSettings
 from skeleton_cgl.scenarios.split import Split, divide
 from skeleton_cgl.seeds import seed_of
-from skeleton_cgl.skeletons import Archive, Augmentation, Preparation
+from skeleton_cgl.skeletons import Archive, Augmentation, Preparation, Source
 from skeleton_cgl.skeletons.datasets import open_dataset
 from skeleton_cgl.skeletons.preparation import make_clip
 
@@ -48,7 +48,7 @@ class SkeletonScenario(LabelledSamples):
 
     def __init__(
         self,
-        data: str | Path = "synthetic",
+        data: str | Path | Source = "synthetic",
         tasks: ClassTasks | None = None,
         split: Split | None = None,
         preparation: dict[str, Any] | None = None,
