@@ -12,7 +12,7 @@ from skeleton_cgl.graphs.batches import Places, graph_of
 from skeleton_cgl.parts import TEST, TRAINING, VALIDATION
 from skeleton_cgl.scenarios.inputs import Inputs
 from skeleton_cgl.scenarios.labelled import score_parts
-from skeleton_cgl.scenarios.lessons import Order, Prefix, Unit, UnitKind, task_lessons, units_named
+from skeleton_cgl.scenarios.lessons import Order, Prefix, UnitKind, task_lessons, units_named
 from skeleton_cgl.scenarios.measures import Measure
 from skeleton_cgl.scenarios.problem import LinkExists, Problem, Truth
 from skeleton_cgl.scenarios.scenario import Experience, Facts, Need, Queries, Samples
@@ -48,7 +48,7 @@ class LinksScenario:
     def __init__(self, graph: Community, seed: int) -> None:
         self.units = units_named(f"domain {number}" for number in range(DOMAINS))
         self.unit_kind: UnitKind = "domain"
-        self.outputs = (Unit("link", "link"),)
+        self.outputs = units_named(["link"])
         self.problem: Problem = LinkExists(K)
         self.facts = Facts("graph", {"features": FEATURES}, join="product")
         self.default: Order = tuple((number,) for number in range(DOMAINS))
