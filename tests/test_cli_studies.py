@@ -11,7 +11,6 @@ from skeleton_cgl import Study
 from skeleton_cgl.config import set_field
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.registry import LISTED
 from tests.conftest import Run
 from tests.engine.studies import small_archive
 

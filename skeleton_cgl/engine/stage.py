@@ -73,8 +73,9 @@ def learn_branch(
             learner.learn(scenario.experience(stage.prefix), stage.seed(study), told)
             # The prefix is the plan's: nothing that a method can write decides what is asked, or how it is scored.
             scores = scenario.score(learner.answer(scenario.queries(stage.prefix)), stage.prefix)
-            state = learner.state()
-            kept = to_bytes(state) if stage.key in branch.kept else None
+            seconds = time.perf_counter() - started
+            state = to_bytes(learner.state()) if stage.key in branch.kept else None
+            remembered = _size(learner.method.state())
         except (Exception, SystemExit) as error:  # noqa: BLE001
             # A user's method or backbone may raise anything; it costs this branch, and is told.
             trace = "".join(traceback.format_exception(error))
@@ -82,13 +83,13 @@ def learn_branch(
             outcomes.append(Outcome(stage.key, failure=Failure(reason, trace)))
             break
         made = Made(
-            seconds=time.perf_counter() - started,
+            seconds=seconds,
             host=socket.gethostname(),
             versions=_versions(),
             seed=stage.seed(study),
-            kept=_size(state["method"]),
+            kept=remembered,
         )
-        outcomes.append(Outcome(stage.key, Record(stage.key, scores, made), kept))
+        outcomes.append(Outcome(stage.key, Record(stage.key, scores, made), state))
     return outcomes
 
 

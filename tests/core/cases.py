@@ -12,7 +12,17 @@ from tests.scenarios.small import write_small
 
 MADE_UP = Path(__file__).parent / "made_up"
 RESERVOIR = str(MADE_UP / "reservoir.py")
-METHODS: list[Any] = ["bare", "joint", "replay", "ewc", "mas", "twp", "lwf", "gem", {"name": "ewc", "importance": "sample"}]
+METHODS: list[Any] = [
+    "bare",
+    "joint",
+    "replay",
+    "ewc",
+    "mas",
+    "twp",
+    "lwf",
+    "gem",
+    {"name": "ewc", "importance": "sample"},
+]
 AT_BORDERS = ("joint", "replay", "ewc", "mas", "twp", "lwf", "gem")
 TASK_ORDERS = ([[0, 1], [2, 3], [4, 5]], [[0, 1], [4, 5], [2, 3]], [[2, 3], [0, 1], [4, 5]])
 GROUP_ORDERS = ([[0], [1], [2], [3]], [[0], [1], [3], [2]], [[2], [0], [1], [3]])

@@ -35,7 +35,13 @@ def expected_scores(case: Case, scenario: object, answers: Tensor, queries: Quer
         judged = labels if domains is None else domains
         units = CLASSES if domains is None else DOMAINS
         expected[name, "accuracy"] = [
-            _mean([answered[row] == labels[ids[row]] for row in range(len(ids)) if (judged[ids[row]], parts[ids[row]]) == (unit, part)])
+            _mean(
+                [
+                    answered[row] == labels[ids[row]]
+                    for row in range(len(ids))
+                    if (judged[ids[row]], parts[ids[row]]) == (unit, part)
+                ]
+            )
             for unit in range(units)
         ]
     return expected
@@ -46,7 +52,9 @@ def _allowed(case: Case, label: int, prefix: Prefix, labels: np.ndarray) -> list
     if "groups" in case.name:
         return list(range(CLASSES))
     if case.name == "stream":
-        seen = [sample for lesson in prefix if isinstance(lesson, Segment) for batch in lesson.batches for sample in batch]
+        seen = [
+            sample for lesson in prefix if isinstance(lesson, Segment) for batch in lesson.batches for sample in batch
+        ]
         return sorted({int(labels[sample]) for sample in seen})
     own = [lesson.units for lesson in prefix if label in lesson.units]
     if "task-il" in case.name and own:
