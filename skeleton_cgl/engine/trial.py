@@ -134,11 +134,11 @@ def refuse_forgetting(new: Callable[[], Learner], first: Experience, second: Exp
         if path in changed and _first(path) in felt
     ]
     lost += [f"`{path}` of {_name(again.backbone)} changed and is not in `state_dict()`" for path in of_backbone]
-    kind = "backbone" if of_backbone and not of_method else "method"
-    raise InputError(
-        f"{kind} {_name(getattr(again, kind))}: going on from its saved state is not going on: "
-        + ("; ".join(lost) or "something is remembered that is not in `state()`")
-    )
+    who = f"backbone {_name(again.backbone)}" if of_backbone and not of_method else f"method {_name(again.method)}"
+    if not lost:
+        who = f"method {_name(again.method)} with backbone {_name(again.backbone)}"
+        lost = ["something is remembered that neither `state()` nor `state_dict()` has"]
+    raise InputError(f"{who}: going on from its saved state is not going on: {'; '.join(lost)}")
 
 
 def _without_which(goes_on_with: Callable[[set[str]], bool], names: set[str]) -> set[str]:

@@ -19,8 +19,6 @@ from skeleton_cgl.scenarios.inputs import Clips, Inputs
 
 _ACTORS = 2
 _ASKED = 8
-_CLOSE = {"rtol": 1e-3, "atol": 1e-4}
-"""Sums over more or fewer rows differ in their last bits."""
 
 _RANDOM: dict[str, Callable[[], Any]] = {
     "torch": torch.get_rng_state,
@@ -33,10 +31,11 @@ def _new(bench: Bench, seed: int = 0) -> Backbone:
     return make_backbone(bench.subject.name, bench.subject.parameters, bench.scenario.facts, seed)
 
 
-def _asked(bench: Bench, backbone: Backbone) -> Inputs:
-    """Return some samples as the backbone gets them."""
-    queries = bench.scenario.queries(())
-    return Feed(backbone, torch.device("cpu")).inputs(queries.pool, queries.ids[:_ASKED])
+def _asked(bench: Bench, backbone: Backbone, rows: int | slice = slice(_ASKED)) -> Inputs:
+    """Return some samples as the backbone gets them, a copy every time."""
+    samples = bench.experience(bench.lessons[:1]).training
+    ids = samples.ids[rows].reshape(-1)
+    return Feed(backbone, torch.device("cpu")).inputs(samples.pool, ids)
 
 
 @promise("arranges clips without weights, each by itself, and leaves them as they are", after=(of_learners.is_made,))
@@ -44,7 +43,7 @@ def arranges(bench: Bench) -> str:
     backbone = _new(bench)
     if type(backbone).arrange is Backbone.arrange:
         return "has no `arrange`"
-    whole = bench.new_scenario(bench.setting).queries(()).pool.whole()
+    whole = _whole(bench)
     before = content_of(whole.content)
     arranged = whole.arranged(backbone.arrange)
     if content_of(whole.content) != before:
@@ -63,9 +62,19 @@ def arranges(bench: Bench) -> str:
     return ""
 
 
+def _whole(bench: Bench) -> Inputs:
+    """Return the clips of the data set, or its graph, not yet arranged."""
+    return bench.experience(bench.lessons[:1], bench.new_scenario(bench.setting)).training.pool.whole()
+
+
 def _alike(one: Inputs, other: Inputs) -> bool:
     mine, others = (each.content if isinstance(each.content, tuple) else (each.content,) for each in (one, other))
-    return all(torch.allclose(*pair, **_CLOSE) for pair in zip(mine, others, strict=True))
+    return all(_close(*pair) for pair in zip(mine, others, strict=True))
+
+
+def _close(one: Tensor, other: Tensor) -> bool:
+    """Return whether two are the same but for their last bits, in which sums over more or fewer rows differ."""
+    return one.shape == other.shape and torch.allclose(one, other, rtol=1e-3, atol=1e-4)
 
 
 @promise("gives one embedding per clip, and per actor of a clip", after=(arranges,))
@@ -84,7 +93,7 @@ def gives_embeddings(bench: Bench) -> str:
 
 
 def _with_actors(bench: Bench, backbone: Backbone) -> list[Inputs]:
-    whole = bench.scenario.queries(()).pool.whole()
+    whole = _whole(bench)
     if not isinstance(whole, Clips) or whole.actors > 1 or not isinstance(whole.parts, Tensor):
         return []
     pairs = whole.parts[: _ACTORS * _ASKED].unflatten(0, (-1, _ACTORS))
@@ -94,17 +103,16 @@ def _with_actors(bench: Bench, backbone: Backbone) -> list[Inputs]:
 @promise("draws no random numbers while answering", after=(gives_embeddings,))
 def draws_nothing_while_answering(bench: Bench) -> str:
     backbone = _new(bench).eval()
-    content = _asked(bench, backbone).content
     with torch.no_grad():
         before = {name: content_of(state()) for name, state in _RANDOM.items()}
-        first = backbone(content)
+        first = backbone(_asked(bench, backbone).content)
         drawn = [name for name, state in _RANDOM.items() if content_of(state()) != before[name]]
         if drawn:
             raise Broken(
                 f"`forward` draws from {' and '.join(drawn)} in the mode of answering; is it dropout? `nn.Dropout` "
                 "knows the mode, and `functional.dropout` needs training=self.training"
             )
-        if not torch.equal(backbone(content), first):
+        if not torch.equal(backbone(_asked(bench, backbone).content), first):
             raise Broken("`forward` gives something else for the same clips when it is asked again")
     return ""
 
@@ -124,8 +132,8 @@ def answers_each_by_itself(bench: Bench) -> str:
         if content_of(backbone) != saved:
             raise Broken("answering changes the backbone; statistics and the like are for `if self.training`")
         for row in range(len(asked)):
-            alone = backbone(asked.rows(torch.tensor([row])).content)
-            if not torch.allclose(alone, together.unflatten(0, (-1, asked.places))[row], **_CLOSE):
+            alone = backbone(_asked(bench, backbone, row).content)
+            if not _close(alone, together.unflatten(0, (-1, asked.places))[row]):
                 raise Broken(
                     "a clip alone has another embedding than among others; while answering, take no statistics over "
                     "the batch (BatchNorm with its running statistics)"

@@ -4,6 +4,8 @@ import sys
 from types import FunctionType, ModuleType
 from typing import Any
 
+import torch
+
 from skeleton_cgl.engine.checking.bench import Bench
 from skeleton_cgl.engine.checking.promise import Broken, promise
 from skeleton_cgl.engine.contents import Contents, content_of, differing
@@ -37,6 +39,9 @@ def learns(bench: Bench) -> str:
     words = f"{share:.0%} of its first lesson right after {epochs} epochs, {chance:.0%} by chance"
     if share < (1 + chance) / 2:
         raise Broken(f"{words}; does the loss depend on the outputs, and do gradients reach the weights?")
+    first, now = (dict(each.backbone.named_parameters()) for each in (bench.learner(), learner))
+    if all(torch.equal(first[name], now[name]) for name in now):
+        raise Broken("none of the backbone's weights changed, the head alone learned; are the embeddings detached?")
     return words
 
 
