@@ -3,8 +3,9 @@
 import hashlib
 import pickle
 import random
+import sys
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -40,6 +41,28 @@ def attributes_of(owner: object, without: Iterable[str] = ()) -> Contents:
     found: Contents = {}
     _add_attributes(found, "", owner, frozenset(without), ())
     return found
+
+
+def outside_of(found: type[Any]) -> Contents:
+    """Return what the modules of a class hold, and the classes in them, and the defaults of their functions."""
+    contents: Contents = {}
+    modules = {kind.__module__ for kind in found.__mro__ if kind.__module__.split(".")[0] not in ("builtins", "torch")}
+    for module in sorted(modules):
+        _add_values(contents, "", vars(sys.modules[module]), module)
+    return contents
+
+
+def _add_values(contents: Contents, path: str, values: Mapping[str, Any], module: str) -> None:
+    for name, value in list(values.items()):
+        if isinstance(value, FunctionType):
+            if value.__defaults__:
+                contents[f"a default of `{path}{name}`"] = content_of(value.__defaults__)
+        elif isinstance(value, type):
+            # Not again into those it is made of.
+            if value.__module__ == module and not path:
+                _add_values(contents, f"{name}.", vars(value), module)
+        elif not name.startswith("__") and not isinstance(value, ModuleType):
+            contents[f"`{path}{name}`"] = content_of(value)
 
 
 def differing(one: Contents, other: Contents) -> list[str]:

@@ -4,11 +4,12 @@ To add one, write a function under `@promise` in `of_methods`, `of_backbones` or
 put it into the list `CHECKS`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from skeleton_cgl.engine.checking import of_backbones, of_methods
 from skeleton_cgl.engine.checking.bench import Bench
 from skeleton_cgl.engine.checking.fresh import FreshProcesses
+from skeleton_cgl.engine.checking.of_learners import learns
 from skeleton_cgl.engine.checking.promise import Check, Finding, Verdict
 from skeleton_cgl.engine.checking.subject import Subject, find_subject
 from skeleton_cgl.process import settle
@@ -21,15 +22,20 @@ def checks_of(subject: Subject) -> tuple[Check, ...]:
     return of_methods.CHECKS if subject.kind == "method" else of_backbones.CHECKS
 
 
-def check_subject(subject: Subject) -> Iterator[Finding]:
-    """Yield what becomes of every promise of a method or backbone, one after the other."""
+def check_subject(subject: Subject, checks: Sequence[Check] | None = None) -> Iterator[Finding]:
+    """Yield what becomes of the promises of a method or backbone, one after the other; by default of all."""
     settle()
-    kept: set[Check] = set()
-    # Two, which must agree; they learn while the first promises are tried here.
-    with FreshProcesses([subject, subject]) as fresh:
+    broken = None
+    with FreshProcesses(subject) as fresh:
         bench = Bench(subject, fresh)
-        for check in checks_of(subject):
-            finding = check.on(bench, kept)
-            if finding.verdict is Verdict.KEPT:
-                kept.add(check)
+        for check in checks_of(subject) if checks is None else checks:
+            if broken is not None:
+                yield Finding(check.promise, Verdict.UNTRIED, f"comes when it {broken.promise}")
+                continue
+            finding = check.on(bench)
+            if finding.verdict is Verdict.BROKEN and check.essential:
+                broken = check
+            elif check is learns and checks is None:
+                # They take a while, and there is something else to do meanwhile.
+                fresh.start()
             yield finding

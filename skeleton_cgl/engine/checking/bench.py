@@ -4,11 +4,12 @@ import copy
 import hashlib
 import json
 import sys
-from functools import cached_property
+from functools import cache, cached_property
 
 from skeleton_cgl.backbones.backbone import Backbone, make_backbone
 from skeleton_cgl.engine.checking.fresh import FreshProcesses
 from skeleton_cgl.engine.checking.subject import Subject
+from skeleton_cgl.engine.contents import outside_of
 from skeleton_cgl.engine.learners import make_learner
 from skeleton_cgl.engine.trial import few
 from skeleton_cgl.errors import InputError
@@ -30,13 +31,13 @@ _MADE_UP = {"clips": made_up_clips, "graph": made_up_graph}
 class Bench:
     """Small data and short lessons for a subject; every learner that it makes is the same.
 
-    fresh: other processes, which learn the same meanwhile.
+    fresh: other processes, which learn the same meanwhile. outside: what modules and classes held before any learned.
     """
 
     def __init__(self, subject: Subject, fresh: FreshProcesses) -> None:
         self.subject = subject
         self.fresh = fresh
-        self._made: dict[Setting, Scenario] = {}
+        self.outside = outside_of(subject.found)
 
     @property
     def setting(self) -> Setting:
@@ -49,9 +50,7 @@ class Bench:
 
     def new_scenario(self, setting: Setting) -> Scenario:
         """Return the data as they were made, whatever became of them elsewhere."""
-        if setting not in self._made:
-            self._made[setting] = _make_data(self.subject.data, setting)
-        return copy.deepcopy(self._made[setting])
+        return copy.deepcopy(_data(self.subject.data, setting))
 
     @property
     def lessons(self) -> Prefix:
@@ -100,7 +99,8 @@ class Bench:
         return hashlib.sha256(to_bytes({"learner": learner.state(), "answers": answers})).hexdigest()
 
 
-def _make_data(data: str, setting: Setting) -> Scenario:
+@cache
+def _data(data: str, setting: Setting) -> Scenario:
     scenario = _MADE_UP[data](setting) if data in _MADE_UP else make_scenario({"data": data, "setting": setting}, 0)
     if len(scenario.default) < 2:
         raise InputError(f"{data}: at least two tasks are needed to check on")
@@ -110,5 +110,6 @@ def _make_data(data: str, setting: Setting) -> Scenario:
 def learn_alone() -> None:
     """In a new process: read a subject from the standard input, and print what its lessons come to."""
     settle()
-    bench = Bench(Subject(**json.load(sys.stdin)), FreshProcesses(()))
+    subject = Subject(**json.load(sys.stdin))
+    bench = Bench(subject, FreshProcesses(subject))
     print(bench.alone(bench.lessons))

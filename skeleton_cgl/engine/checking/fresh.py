@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
 from dataclasses import asdict
 from functools import cached_property
 
@@ -12,20 +11,27 @@ from skeleton_cgl.engine.checking.subject import Subject
 from skeleton_cgl.errors import InputError
 
 _COMMAND = "from skeleton_cgl.engine.checking.bench import learn_alone; learn_alone()"
+_PROCESSES = 2
 
 
 class FreshProcesses:
-    """New processes, one per subject, each learning all lessons while this one goes on with other things.
+    """Two new processes, once started, which learn the same lessons while this one goes on with other things.
 
     Sets are gone through in another order in each of them.
     """
 
-    def __init__(self, subjects: Iterable[Subject]) -> None:
-        self._running = [_start(subject, number) for number, subject in enumerate(subjects, start=1)]
+    def __init__(self, subject: Subject) -> None:
+        self._subject = subject
+        self._running: list[subprocess.Popen[str]] = []
+
+    def start(self) -> None:
+        if not self._running:
+            self._running = [_start(self._subject, number) for number in range(1, _PROCESSES + 1)]
 
     @cached_property
     def outcomes(self) -> list[str]:
         """What each of them came to, as `Bench.outcome` tells; waits for them."""
+        self.start()
         return [_outcome(process) for process in self._running]
 
     def __enter__(self) -> "FreshProcesses":

@@ -38,7 +38,7 @@ def _asked(bench: Bench, backbone: Backbone, rows: int | slice = slice(_ASKED)) 
     return Feed(backbone, torch.device("cpu")).inputs(samples.pool, ids)
 
 
-@promise("arranges clips without weights, each by itself, and leaves them as they are", after=(of_learners.is_made,))
+@promise("arranges clips without weights, each by itself, and leaves them as they are")
 def arranges(bench: Bench) -> str:
     backbone = _new(bench)
     if type(backbone).arrange is Backbone.arrange:
@@ -77,7 +77,7 @@ def _close(one: Tensor, other: Tensor) -> bool:
     return one.shape == other.shape and torch.allclose(one, other, rtol=1e-3, atol=1e-4)
 
 
-@promise("gives one embedding per clip, and per actor of a clip", after=(arranges,))
+@promise("gives one embedding per clip, and per actor of a clip")
 def gives_embeddings(bench: Bench) -> str:
     backbone = _new(bench)
     asked = _asked(bench, backbone)
@@ -100,7 +100,7 @@ def _with_actors(bench: Bench, backbone: Backbone) -> list[Inputs]:
     return [Clips(pairs, _ACTORS).arranged(backbone.arrange)]
 
 
-@promise("draws no random numbers while answering", after=(gives_embeddings,))
+@promise("draws no random numbers while answering")
 def draws_nothing_while_answering(bench: Bench) -> str:
     backbone = _new(bench).eval()
     with torch.no_grad():
@@ -117,9 +117,7 @@ def draws_nothing_while_answering(bench: Bench) -> str:
     return ""
 
 
-@promise(
-    "answers the same whichever others are asked with it", after=(of_learners.learns, draws_nothing_while_answering)
-)
+@promise("answers the same whichever others are asked with it")
 def answers_each_by_itself(bench: Bench) -> str:
     """BatchNorm uses running statistics while answering, and leaves them alone; while training, those of the batch."""
     learner = bench.learner()
@@ -145,7 +143,7 @@ def answers_each_by_itself(bench: Bench) -> str:
     return ""
 
 
-@promise("gives an attention of edges that TWP can use", after=(of_learners.learns,))
+@promise("gives an attention of edges that TWP can use", essential=False)
 def attends_to_edges(bench: Bench) -> str:
     if not hasattr(bench.subject.found, "edge_attention"):
         return "has no `edge_attention`, so that TWP refuses it"

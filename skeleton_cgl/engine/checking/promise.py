@@ -38,18 +38,15 @@ class Finding:
 class Check:
     """A promise and how it is tried: `find` returns what is worth telling, and raises `Broken`, or whatever is wrong.
 
-    after: checks without which this one would only tell of the same mistake again.
+    essential: whether those after it would only tell of the same mistake again where this one is broken.
     """
 
     promise: str
     find: Callable[[Bench], str]
-    after: tuple["Check", ...] = ()
+    essential: bool = True
 
-    def on(self, bench: Bench, kept: set["Check"]) -> Finding:
-        """Return what becomes of it on a bench, the promises `kept` being known to be."""
-        missing = [check.promise for check in self.after if check not in kept]
-        if missing:
-            return Finding(self.promise, Verdict.UNTRIED, f"only if it {missing[0]}")
+    def on(self, bench: Bench) -> Finding:
+        """Return what becomes of it on a bench."""
         try:
             return Finding(self.promise, Verdict.KEPT, self.find(bench))
         except Broken as broken:
@@ -59,9 +56,9 @@ class Check:
             return Finding(self.promise, Verdict.BROKEN, _told(error, bench), _trace(error))
 
 
-def promise(sentence: str, after: tuple[Check, ...] = ()) -> Callable[[Callable[[Bench], str]], Check]:
+def promise(sentence: str, essential: bool = True) -> Callable[[Callable[[Bench], str]], Check]:
     """Make a check of a function that tries what the sentence says of a method or backbone: it …"""
-    return lambda find: Check(sentence, find, after)
+    return lambda find: Check(sentence, find, essential)
 
 
 def _told(error: BaseException, bench: Bench) -> str:
