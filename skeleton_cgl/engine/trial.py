@@ -28,7 +28,7 @@ from skeleton_cgl.learning.state import from_bytes, to_bytes
 from skeleton_cgl.process import settle
 from skeleton_cgl.scenarios.scenario import Experience, Samples, Scenario
 
-_EPOCHS, _SAMPLES = 2, 16
+_EPOCHS, _SAMPLES = 2, 8
 """Enough for what is remembered to be felt."""
 
 
