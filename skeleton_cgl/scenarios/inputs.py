@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from skeleton_cgl.errors import InputError
+
 Arranged = Tensor | tuple[Tensor, ...]
 """What a clip backbone makes of the clips of a data set: tensors with a row per clip."""
 
@@ -92,10 +94,20 @@ class Clips:
         return replace(self, parts=_each(self.parts, lambda part: part.to(device)))
 
     def arranged(self, arrange: Callable[[Any], Arranged]) -> "Clips":
-        arranged = arrange(self.content)
+        """Return these clips as arranged; refuse an `arrange` that writes into them, since others are given them too."""
+        given = self.content
+        before = _versions(given)
+        arranged = arrange(given)
+        if _versions(given) != before:
+            raise InputError("backbone: `arrange` writes into the clips it is given; return others")
         if self.actors > 1:
             arranged = _each(arranged, lambda part: part.unflatten(0, (-1, self.actors)))
         return replace(self, parts=arranged)
+
+
+def _versions(parts: Arranged) -> list[int]:
+    """Return how often each tensor was written into; views count with what they are views of."""
+    return [part._version for part in (parts if isinstance(parts, tuple) else (parts,))]
 
 
 def _each(parts: Arranged, change: Callable[[Tensor], Tensor]) -> Arranged:
