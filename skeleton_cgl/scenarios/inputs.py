@@ -94,12 +94,17 @@ class Clips:
         return replace(self, parts=_each(self.parts, lambda part: part.to(device)))
 
     def arranged(self, arrange: Callable[[Any], Arranged]) -> "Clips":
-        """Return these clips as arranged; refuse an `arrange` that writes into them, since others are given them too."""
+        """Return these clips as arranged; refuse other than a row per clip, and writing into what others get too."""
         given = self.content
         before = _versions(given)
         arranged = arrange(given)
         if _versions(given) != before:
-            raise InputError("backbone: `arrange` writes into the clips it is given; return others")
+            raise InputError("`arrange` writes into the clips it is given; return others")
+        expected = len(self) * self.actors
+        for part in arranged if isinstance(arranged, tuple) else (arranged,):
+            if not isinstance(part, Tensor) or not part.ndim or len(part) != expected:
+                found = tuple(part.shape) if isinstance(part, Tensor) else type(part).__name__
+                raise InputError(f"`arrange` gives {found}; expected tensors with {expected} rows, one per clip")
         if self.actors > 1:
             arranged = _each(arranged, lambda part: part.unflatten(0, (-1, self.actors)))
         return replace(self, parts=arranged)
