@@ -212,8 +212,35 @@ def test_a_backbone_that_arranges_clips_in_place_is_refused(small: Path, tmp_pat
     """Every other backbone of the study would be given what it left."""
     path = small if actors == 1 else write_small(tmp_path / "two.h5", actors=2)
     pool = SkeletonScenario(path).queries(()).pool
-    with pytest.raises(InputError, match="`arrange` writes into the clips it is given; return others"):
+    with pytest.raises(
+        InputError, match="^backbone Centring: `arrange` writes into the clips it is given; return others"
+    ):
         Feed(Centring(), CPU).inputs(pool, IDS)
+
+
+class Changed(Backbone):
+    def __init__(self, change: Any) -> None:
+        super().__init__()
+        self.change = change
+
+    def arrange(self, clips: Tensor) -> Any:
+        return self.change(clips)
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (lambda _: None, "NoneType"),
+        (lambda clips: clips[1:], r"\(9, 1, 4, 2\)"),
+        (lambda clips: clips.sum(), r"\(\)"),
+        (lambda clips: (clips, clips[:1]), r"\(1, 1, 4, 2\)"),
+        (lambda clips: [clips], "list"),
+    ],
+)
+def test_an_arrangement_without_a_row_per_clip_is_refused(change: Any, found: str) -> None:
+    expected = f"^backbone Changed: `arrange` gives {found}; expected tensors with 10 rows, one per clip"
+    with pytest.raises(InputError, match=expected):
+        fed(Changed(change), MadePool("rows"))
 
 
 def test_what_is_written_into_a_batch_stays_in_that_batch(small: Path) -> None:
