@@ -3,18 +3,7 @@
 python figures/architecture.py results/ucla.db --study ucla_width --out width.png
 """
 
-import argparse
-
-from command import make_parser, open_results, run
-
-from skeleton_cgl.analysis.plots import architecture, save
-from skeleton_cgl.analysis.sweeps import sweep_curves
-
-
-def draw(options: argparse.Namespace) -> None:
-    results = open_results(options.store, options.study)
-    save(architecture(sweep_curves(results.runs())), options.out)
-
+from command import main
 
 if __name__ == "__main__":
-    run(draw, make_parser(__doc__))
+    main("architecture", __doc__)

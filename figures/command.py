@@ -1,56 +1,68 @@
-"""What the scripts of this folder share: their options, the results they ask for, and one line for what goes wrong."""
+"""What the scripts of this folder share: a figure by name, with its options; one line for what goes wrong.
+
+The options of a figure are those of its class; see `skeleton-cgl ls figures`.
+"""
 
 import argparse
+import inspect
 import sys
-from collections.abc import Callable
 from pathlib import Path
-
-import pandas as pd
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from skeleton_cgl import Results
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.registry import FIGURES, arguments_of
 
 
-def make_parser(
-    description: str, kind: bool = False, level: bool = False, several: bool = False
-) -> argparse.ArgumentParser:
-    """Return the options of all scripts, and those asked for.
+def main(name: str, description: str | None, arguments: list[str] | None = None, **defaults: object) -> None:
+    """Draw a figure of the store that the command line names; end with one line on what cannot be used.
 
-    kind: which orders to draw; level: whose disparity; several: more than one store and study may be given, as lists.
+    `defaults` take the place of those of the figure.
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    many = {"nargs": "+"} if several else {}
-    parser.add_argument("store", help="results, as `skeleton-cgl run` keeps them", **many)
-    parser.add_argument("--out", type=Path, default=f"{Path(parser.prog).stem}.png", help="file to write: %(default)s")
-    parser.add_argument("--study", default=[None] if several else None, help="its name or number: the latest", **many)
-    if kind:
-        parser.add_argument("--kind", choices=["task", "class", "both"], default="both", help="orders: %(default)s")
-    if level:
-        parser.add_argument("--level", choices=["task", "class"], default="task", help="disparity of: %(default)s")
-    return parser
-
-
-def run(draw: Callable[[argparse.Namespace], None], parser: argparse.ArgumentParser) -> None:
-    """Draw what the command line asks for; end with one line on what cannot be used."""
     try:
-        draw(parser.parse_args())
+        options = _add_options(parser, name, defaults)
+        given = parser.parse_args(arguments)
+        figure = FIGURES.make(name, {option: getattr(given, option) for option in options})
+        studies = [_opened(store, study) for store in given.store for study in given.study]
+        figure.save(figure.compute_several(studies), given.out)
     except (InputError, OSError) as error:
         sys.exit(f"{parser.prog}: {error}")
 
 
-def open_results(store: str, study: str | None) -> Results:
+def _add_options(parser: argparse.ArgumentParser, name: str, defaults: dict[str, object]) -> list[str]:
+    """Add what all figures take, and the options of this one; return the names of those."""
+    found = FIGURES.find(name)
+    stem = Path(name).stem.replace("-", "_")
+    parser.add_argument("store", nargs="+", help="results, as `skeleton-cgl run` keeps them")
+    parser.add_argument("--out", type=Path, default=Path(f"{stem}.png"), help="file to write: %(default)s")
+    parser.add_argument("--study", nargs="+", default=[None], help="its name or number: the latest")
+    types = get_type_hints(found.__init__)
+    options = arguments_of(found)
+    for option, argument in options.items():
+        required = argument.default is inspect.Parameter.empty and option not in defaults
+        default = defaults.get(option, None if required else argument.default)
+        flag = f"--{option.replace('_', '-')}"
+        parser.add_argument(flag, default=default, required=required, **_reading(types.get(option, str)))
+    return list(options)
+
+
+def _reading(annotation: Any) -> dict[str, Any]:
+    """Return how an option of this type is read."""
+    if get_origin(annotation) in (Union, UnionType):
+        annotation = next(each for each in get_args(annotation) if each is not type(None))
+    if get_origin(annotation) is Literal:
+        return {"choices": get_args(annotation), "help": "%(default)s"}
+    if annotation is bool:
+        return {"action": argparse.BooleanOptionalAction, "help": "%(default)s"}
+    return {"type": annotation if annotation in (int, float) else str, "help": "%(default)s"}
+
+
+def _opened(store: str, study: str | None) -> Results:
     """Return the results of a study and say what is left out; refuse one of which no run is finished."""
     results = Results(store, study)
-    if results.records.empty:
-        raise InputError(f"{store}: no run of study {results.study['name']!r} is finished")
+    results.check_finished()
     for line in results.left_out:
         print(line, file=sys.stderr)
     return results
-
-
-def of_kind(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """Return the rows of task orders, of class orders or of both; refuse if there are none."""
-    chosen = frame if kind == "both" else frame[frame["kind"] == kind]
-    if chosen.empty:
-        raise InputError(f"no {kind} order is finished; try --kind {'task' if kind == 'class' else 'class'}")
-    return chosen

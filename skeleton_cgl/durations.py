@@ -4,7 +4,7 @@ _A_YEAR = 365 * 24 * 3600
 
 
 def duration(seconds: float) -> str:
-    """Return a time in the units that tell most of it: `3 d 4 h`, `2 h 05 min`, `1 min 30 s`, `7 s`; or in years."""
+    """Return a time in the units that tell most of it: `3 d 4 h`, `2 h 05 min`, `1 min 30 s`, `7 s`, or years."""
     if seconds > _A_YEAR:
         return f"{seconds / _A_YEAR:,.0f} years"
     minutes, seconds = divmod(round(seconds), 60)

@@ -26,10 +26,10 @@ def render(table: Table, form: str = "text") -> str:
     return FORMATS[choose("format", form, list(FORMATS))](table)
 
 
-def marks_used(table: Table) -> list[str]:
-    """Return what the symbols in a table mean."""
+def marks_used(table: Table) -> str:
+    """Return what the symbols in a table mean, "" if there are none."""
     used = {cell.mark for row in table.rows for cell in row}
-    return [meaning for mark, meaning in _MEANINGS.items() if mark in used]
+    return ", ".join(meaning for mark, meaning in _MEANINGS.items() if mark in used)
 
 
 def as_text(table: Table) -> str:
@@ -43,8 +43,7 @@ def as_text(table: Table) -> str:
         written.insert(1, "-" * width)
         columns.append([cell.ljust(width) if column.words else cell.rjust(width) for cell in written])
     lines = ["  ".join(line).rstrip() for line in zip(*columns, strict=True)]
-    notes = [*table.notes, *([", ".join(used) + "."] if (used := marks_used(table)) else [])]
-    wrapped = [line for note in notes for line in textwrap.wrap(note, _NOTE_LETTERS)]
+    wrapped = [line for note in _notes(table) for line in textwrap.wrap(note, _NOTE_LETTERS)]
     return "\n".join([*lines, *([""] if lines and wrapped else []), *wrapped]) + "\n"
 
 
@@ -79,16 +78,24 @@ def as_json(table: Table) -> str:
 
 def as_html(table: Table) -> str:
     """Return a `<table>` and its notes, a piece of a page."""
-    lines = []
-    if table.rows:
-        headings = "".join(f'<th scope="col">{_capital(column.heading)}</th>' for column in table.columns)
-        lines += ["<table>", f"<thead><tr>{headings}</tr></thead>", "<tbody>"]
-        for row in table.rows:
-            cells = zip(table.columns, row, strict=True)
-            lines.append(f"<tr>{''.join(_html_cell(place, *cell) for place, cell in enumerate(cells))}</tr>")
-        lines += ["</tbody>", "</table>"]
-    notes = [*table.notes, *([", ".join(used) + "."] if (used := marks_used(table)) else [])]
-    return "\n".join([*lines, *(f'<p class="note">{html.escape(note)}</p>' for note in notes)]) + "\n"
+    return html_rows(table) + html_notes(table)
+
+
+def html_rows(table: Table) -> str:
+    """Return the `<table>` alone; nothing if there are no rows."""
+    if not table.rows:
+        return ""
+    headings = "".join(f'<th scope="col"{_words(column)}>{_capital(column.heading)}</th>' for column in table.columns)
+    lines = ["<table>", f"<thead><tr>{headings}</tr></thead>", "<tbody>"]
+    for row in table.rows:
+        cells = zip(table.columns, row, strict=True)
+        lines.append(f"<tr>{''.join(_html_cell(place, *cell) for place, cell in enumerate(cells))}</tr>")
+    return "\n".join([*lines, "</tbody>", "</table>"]) + "\n"
+
+
+def html_notes(table: Table) -> str:
+    """Return the notes, a paragraph each."""
+    return "".join(f'<p class="note">{html.escape(note)}</p>\n' for note in _notes(table))
 
 
 FORMATS: dict[str, Callable[[Table], str]] = {
@@ -114,6 +121,15 @@ def _fields(table: Table) -> list[str]:
     return [field for column in table.columns for field in (*column.fields, *_mark_field(column))]
 
 
+def _notes(table: Table) -> list[str]:
+    used = marks_used(table)
+    return [*table.notes, *([f"{used}."] if used else [])]
+
+
+def _words(column: Column) -> str:
+    return ' class="words"' if column.words else ""
+
+
 def _mark_field(column: Column) -> list[str]:
     return [f"{column.fields[0]}_mark"] if column.marked else []
 
@@ -133,9 +149,8 @@ def _html_cell(place: int, column: Column, cell: Cell) -> str:
     text = html.escape(cell.text)
     if place == 0:
         return f'<th scope="row">{text}</th>'
-    words = ' class="words"' if column.words else ""
     if not cell.mark:
-        return f"<td{words}>{text}</td>"
+        return f"<td{_words(column)}>{text}</td>"
     return f'<td class="{cell.mark}">{text}<abbr title="{cell.mark}">{SYMBOLS[cell.mark]}</abbr></td>'
 
 

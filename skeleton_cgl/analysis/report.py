@@ -1,34 +1,41 @@
 """The report of a study: one HTML file that opens without a network, with tables, figures and a scatter to explore.
 
-The functions here and in `report_tables` compute what the page shows; report.html, report.css and report.js show it.
+The functions here compute what the page shows; report.html, report.css and report.js show it.
 """
 
 import base64
 import hashlib
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import jinja2
 import matplotlib as mpl
 import numpy as np
-import pandas as pd
 import yaml
 from markupsafe import Markup
 from matplotlib.figure import Figure
 from plotly.offline import get_plotlyjs
 from tqdm import tqdm
 
-from skeleton_cgl.analysis import curves, fate, plots
-from skeleton_cgl.analysis.performance import KINDS, RUN, forgetting_bound, runs, stacked_class_accuracies
-from skeleton_cgl.analysis.plots.style import looks
-from skeleton_cgl.analysis.report_tables import disparity_levels, performance_table, variance_table
+from skeleton_cgl.analysis.disparity import LEVELS
+from skeleton_cgl.analysis.figure import StudyFigure, names_in
+from skeleton_cgl.analysis.metric import Beside, Findings
+from skeleton_cgl.analysis.names import methods_of, numbered, settings_of
+from skeleton_cgl.analysis.performance import forgetting_bound, runs
+from skeleton_cgl.analysis.rendering import html_notes, html_rows
 from skeleton_cgl.analysis.results import Results
-from skeleton_cgl.analysis.sweeps import sweep_curves
+from skeleton_cgl.analysis.scores import KINDS, Scores
+from skeleton_cgl.analysis.table import Table
+from skeleton_cgl.analysis.tables import performance_table, study_table, variance_table
+from skeleton_cgl.durations import duration
+from skeleton_cgl.engine.record import Made
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.files import write_beside
+from skeleton_cgl.registry import FIGURES
 
 _HERE = Path(__file__).parent
 _SYMBOLS = {
@@ -39,169 +46,191 @@ _SYMBOLS = {
 """What Plotly calls the markers of Matplotlib."""
 _ENLARGED = 1.6
 """Figures are made for the columns of a paper; their letters are too small for a screen."""
+_SEQUENCE = ("architecture", "order-scatter", "learning-curve", "class-fate", "opd-growth", "accuracy-matrix")
+"""The figures a report begins with; others follow by the alphabet."""
+
+
+@dataclass(frozen=True)
+class Extras:
+    """What a report shows beside what every report does.
+
+    beside: published values; metrics: further columns of its tables; figures: further figures; both by name,
+    `module:Class` or file.
+    """
+
+    beside: Beside | None = None
+    metrics: tuple[str, ...] = ()
+    figures: tuple[str, ...] = ()
+
+
+NO_EXTRAS = Extras()
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Something about what was run: its name, and what there is to say to it, line by line."""
+
+    name: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure of the page: its image, or "" where it cannot be drawn and the meaning says why."""
+
+    title: str
+    meaning: str
+    image: str = ""
+    width: int = 0
 
 
 def write_report(
     store: str | Path,
     out: str | Path,
     study: str | int | None = None,
-    published: str | None = None,
+    extras: Extras = NO_EXTRAS,
     progress: bool = False,
 ) -> Results:
     """Write the report of a study's finished runs to `out` (.html); return the results it is about.
 
-    `published` names a data set of the published study, whose values then stand beside ours. The same store gives the
-    same bytes. Refused: a study without a finished run, and another suffix.
+    The same store gives the same bytes. Refused: a study without a finished run, and another suffix.
     """
     out = Path(out)
     if out.suffix != ".html":
         raise InputError(f"{out}: a report is called NAME.html")
     results = Results(store, study)
-    if not (results.records["noise"] == 0).any():
-        raise InputError(f"{store}: no run of study {results.study['name']!r} is finished")
-    page = report_page(results, published, progress)
+    results.check_finished()
+    page = report_page(results, extras, progress)
     with write_beside(out) as unfinished:
         unfinished.write_text(page, encoding="utf-8")
     return results
 
 
-def report_page(results: Results, published: str | None = None, progress: bool = False) -> str:
+def report_page(results: Results, extras: Extras = NO_EXTRAS, progress: bool = False) -> str:
     """Return the whole page; it names its scripts by their digests, so that a browser runs no others."""
-    records = results.records
+    figures = report_figures(results, extras.figures)
+    tables = [
+        (table.title, Markup(html_rows(table)), Markup(html_notes(table))) for table in report_tables(results, extras)
+    ]
     scripts = [get_plotlyjs(), (_HERE / "report.js").read_text(encoding="utf-8")]
     loader = jinja2.FileSystemLoader(_HERE)
     templates = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     return templates.get_template("report.html").render(
-        name=results.study["name"],
+        name=results.study.name,
         facts=facts(results),
-        spec=yaml.safe_dump(results.study["spec"], sort_keys=False, allow_unicode=True),
-        scatter=scatter_data(records, results.units),
-        tables=[performance_table(records), *disparity_levels(records, published), variance_table(records)],
-        figures=[
-            _drawn(title, *figure)
-            for title, figure in tqdm(_drawings(results).items(), "drawing", unit=" figures", disable=not progress)
-        ],
+        spec=yaml.safe_dump(results.spec, sort_keys=False, allow_unicode=True),
+        scatter=scatter_data(results.scores),
+        tables=tables,
+        figures=[_drawn(figure, results) for figure in tqdm(figures, "drawing", unit=" figures", disable=not progress)],
         style=Markup((_HERE / "report.css").read_text(encoding="utf-8")),
         scripts=[Markup(script) for script in scripts],
         digests=[base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts],
     )
 
 
-def scatter_data(records: pd.DataFrame, units: Sequence[str]) -> dict[str, Any]:
+def report_tables(results: Results, extras: Extras = NO_EXTRAS) -> list[Table]:
+    """Return the tables: performance, disparity of tasks and of classes, explained variance."""
+    levels = [_disparity(results, level, extras) for level in LEVELS]
+    return [performance_table(results.scores), *levels, variance_table(results.scores)]
+
+
+def _disparity(results: Results, level: str, extras: Extras) -> Table:
+    """Return the disparity table; where the study is unlike the published one, without that, and with the reason."""
+    findings = Findings(results.scores, level, results.study, extras.beside)
+    try:
+        return study_table(findings, further=extras.metrics)
+    except InputError as error:
+        if extras.beside is None:
+            raise
+        alone = study_table(replace(findings, beside=None), further=extras.metrics)
+        return replace(alone, notes=(*alone.notes, f"Not set beside what was published: {error}."))
+
+
+def report_figures(results: Results, further: Sequence[str] = ()) -> list[StudyFigure[Any]]:
+    """Return the figures of a report: the known ones that it wants and that apply to the study, then further ones."""
+    known = FIGURES.names()
+    names = [*_SEQUENCE, *(name for name in known if name not in _SEQUENCE)]
+    figures: list[StudyFigure[Any]] = [FIGURES.make(name, {}) for name in names]
+    asked: list[StudyFigure[Any]] = [FIGURES.make(name, {}) for name in further]
+    return [figure for figure in figures if figure.wanted and figure.applies(results)] + asked
+
+
+def scatter_data(scores: Scores) -> dict[str, Any]:
     """Return what the page's script draws, as plain values: a point per ordinary run, its columns lists of one length.
 
     AA, AF and the accuracies per class are fractions with four decimals, None where not defined; `method`, `backbone`
     and `order` are places in the lists of that name, and a bound is the line of Theorem 1 for so many tasks.
     """
-    ordinary = records[records["noise"] == 0]
-    last = ordinary[ordinary["step"] == ordinary["order"].map(len)]
-    points = runs(ordinary).merge(last[[*RUN, "test"]], on=list(RUN), validate="one_to_one")
-    methods = looks(points["method"])
-    places = {method: place for place, method in enumerate(methods)}
-    backbones = list(points["backbone"].unique())
+    ordinary = scores.ordinary()
+    points = runs(ordinary)
+    names = numbered(names_in(scores))
+    methods = methods_of(names.values())
+    places = {name.place: place for place, name in enumerate(methods)}
+    settings = settings_of(names.values())
     orders = {order: place for place, order in enumerate(dict.fromkeys(points["order"]))}
     lengths = {len(order) for order in orders} - {1}
     ends = np.array([0.0, 1.0])
     return {
-        "units": list(units),
-        "methods": [
-            {"name": look.name, "colour": look.colour, "symbol": _SYMBOLS[look.marker]} for look in methods.values()
-        ],
-        "backbones": backbones,
+        "units": list(scores.units),
+        "methods": [{"name": name.method, "colour": name.colour, "symbol": _SYMBOLS[name.marker]} for name in methods],
+        "backbones": settings,
         "orders": [[list(task) for task in order] for order in orders],
         "bounds": {length: _plain(forgetting_bound(ends, length)) for length in lengths},
         "points": {
-            "method": [places[method] for method in points["method"]],
-            "backbone": [backbones.index(backbone) for backbone in points["backbone"]],
+            "method": [places[names[learner].place] for learner in points["learner"]],
+            "backbone": [settings.index(names[learner].setting) for learner in points["learner"]],
             "order": [orders[order] for order in points["order"]],
             "kind": list(points["kind"]),
             "repeat": points["repeat"].tolist(),
             "AA": _plain(points["AA"]),
             "AF": _plain(points["AF"]),
-            "accuracy": _plain(stacked_class_accuracies(points["test"])),
+            "accuracy": _plain(ordinary.finals),
         },
     }
 
 
-def facts(results: Results) -> list[tuple[str, list[str]]]:
-    """Return what was run: a name and what there is to say to it, line by line. Machines are counted, not named."""
-    study, spec = results.study, results.study["spec"]
-    ordinary = results.records[results.records["noise"] == 0]
-    orders = {kind: ordinary["order"][ordinary["kind"] == kind].nunique() for kind in KINDS}
-    first, last = spec["seed"], spec["seed"] + spec["repeats"] - 1
-    made = _provenance(results)
-    versions = sorted({f"{package} {number}" for each in set(made["versions"]) for package, number in each})
-    return [
-        ("Study", [study["name"], f"number {study['id']} in its store", f"made {_time(study['created'])}"]),
-        ("Scenario", [f"{field}: {value}" for field, value in spec["scenario"].items()]),
-        ("Data digest", list(dict.fromkeys(study["digests"]))),
-        ("Runs", [f"{results.finished_runs} of {results.planned_runs} finished", *results.left_out]),
-        ("Orders", [f"{count} {kind} order{'s' * (count > 1)}" for kind, count in orders.items() if count]),
-        ("Repeats", [f"{spec['repeats']}, {f'seed {first}' if first == last else f'seeds {first}–{last}'}"]),
-        ("Noise floor", [f"{spec['noise_floor']} runs of one order per repeat" if spec["noise_floor"] else "not run"]),
-        ("Versions", versions),
-        ("Machines", [str(made["host"].nunique())]),
-        ("Learning", [f"{_duration(made['seconds'].sum())} of one worker in {len(made):,} stages"]),
-        ("Recorded", [f"from {_time(made['created'].min())}", f"to {_time(made['created'].max())}"]),
-    ]
+def facts(results: Results) -> list[Fact]:
+    """Return what was run. Machines are counted, not named."""
+    study, spec = results.study, results.spec
+    ordinary = results.scores.ordinary().runs
+    orders = {kind: len({run.order for run in ordinary if run.kind == kind}) for kind in KINDS}
+    repeats, seed, noise = spec.get("repeats", 1), spec.get("seed", 0), spec.get("noise_floor", 0)
+    seeds = f"seed {seed}" if repeats == 1 else f"seeds {seed}–{seed + repeats - 1}"
+    made = _made(results)
+    versions = sorted({f"{package} {number}" for each in made for package, number in each.versions})
+    created = sorted(each.created for each in made)
+    seconds = sum(each.seconds for each in made)
+    told = {
+        "Study": [study.name, f"number {study.number} in its store", f"made {_time(study.created)}"],
+        "Scenario": [f"{field}: {value}" for field, value in spec.get("scenario", {}).items()],
+        "Data digest": list(dict.fromkeys(study.digests)),
+        "Runs": [f"{results.finished_runs} of {results.planned_runs} finished", *results.left_out],
+        "Orders": [f"{count} {kind} order{'s' * (count > 1)}" for kind, count in orders.items() if count],
+        "Repeats": [f"{repeats}, {seeds}"],
+        "Noise floor": [f"{noise} runs of one order per repeat" if noise else "not run"],
+        "Versions": versions,
+        "Machines": [str(len({each.host for each in made}))],
+        "Learning": [f"{duration(seconds)} of one worker in {len(made):,} stages"],
+        "Recorded": [f"from {_time(created[0])}", f"to {_time(created[-1])}"],
+    }
+    return [Fact(name, tuple(lines)) for name, lines in told.items()]
 
 
-def _provenance(results: Results) -> pd.DataFrame:
-    """Return one row per stage of the finished runs: seconds, host, versions and created."""
+def _made(results: Results) -> list[Made]:
+    """Return how every stage of the finished runs came about."""
     with Store(results.path, must_exist=True) as store:
         done = store.done()
-        planned = [run["keys"] for run in store.runs(results.study["id"])]
-        made = store.provenance(key for keys in planned if done.issuperset(keys) for key in keys)
-    return pd.DataFrame([{**row, "versions": tuple(row["versions"].items())} for row in made])
+        planned = [run.keys for run in store.runs(results.study.number)]
+        return store.made(key for keys in planned if done.issuperset(keys) for key in keys)
 
 
-def _drawings(results: Results) -> dict[str, tuple[str, Callable[[], Figure]]]:
-    """Return the figures by title: what each means, and what draws it."""
-    records, units = results.records, results.units
-    swept = {
-        "What was swept": (
-            "Accuracy and forgetting against the values tried: mean over orders, then mean and standard deviation over "
-            "repeats.",
-            lambda: plots.architecture(sweep_curves(results.runs())),
-        )
-    }
-    return {
-        **(swept if results.study["spec"].get("sweep") else {}),
-        "Accuracy and forgetting of every order": (
-            "A point per order, its mean over repeats; filled: task orders, hollow: class orders.",
-            lambda: plots.order_scatter(curves.mean_over_repeats(runs(records))),
-        ),
-        "Along the orders": (
-            "Average accuracy after each step: mean, the middle half of the orders (thick), all of them (thin).",
-            lambda: plots.learning_curve(curves.accuracy_by_step(records)),
-        ),
-        "The fate of a class": (
-            "Final accuracy of every class by its position in the order, mean over orders and repeats.",
-            lambda: plots.class_fate(fate.accuracy_by_position(records), units),
-        ),
-        "Disparity and the number of orders": (
-            "AOPD of classes expected of so many orders; dashed: of so many seeds of one order.",
-            lambda: plots.opd_growth(curves.aopd_growth(records, "class")),
-        ),
-        "Accuracy matrices": (
-            "Percent on the task at each position after each step, mean over all orders and repeats.",
-            lambda: plots.accuracy_matrices(curves.mean_accuracy_matrices(records)),
-        ),
-        "The kindest and the cruellest orders": (
-            "By final average accuracy, the best first; a cell names a task by its classes and its final percent.",
-            lambda: plots.best_worst_orders(fate.extreme_orders(records, count=5), units),
-        ),
-    }
-
-
-def _drawn(title: str, meaning: str, draw: Callable[[], Figure]) -> dict[str, Any]:
-    """Return title, meaning, image and width of a figure; the reason for a meaning where it cannot be drawn."""
+def _drawn(figure: StudyFigure[Any], results: Results) -> Drawn:
+    """Return a figure as the page shows it; the reason for a meaning where it cannot be drawn."""
     try:
-        figure = draw()
+        drawn = figure.draw(figure.compute(results))
     except InputError as error:
-        return {"title": title, "meaning": f"Not drawn: {error}"}
-    width = round(96 * _ENLARGED * figure.get_figwidth())
-    return {"title": title, "meaning": meaning, "image": _image(figure), "width": width}
+        return Drawn(figure.title, f"Not drawn: {error}")
+    return Drawn(figure.title, figure.meaning, _image(drawn), round(96 * _ENLARGED * drawn.get_figwidth()))
 
 
 def _image(figure: Figure) -> str:
@@ -215,13 +244,10 @@ def _image(figure: Figure) -> str:
 def _plain(values: Any) -> list[Any]:
     """Return numbers as lists, rounded to four decimals, None for what is not a number."""
     rounded = np.round(np.asarray(values, dtype=float), 4) + 0.0
-    return np.where(np.isnan(rounded), None, rounded).tolist()
+    plain = rounded.astype(object)
+    plain[np.isnan(rounded)] = None
+    return list(plain.tolist())
 
 
 def _time(iso: str) -> str:
     return f"{iso[:16].replace('T', ' ')} UTC"
-
-
-def _duration(seconds: float) -> str:
-    hours, minutes = divmod(round(seconds / 60), 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min" if minutes else f"{seconds:.0f} s"

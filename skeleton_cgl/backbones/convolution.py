@@ -42,7 +42,8 @@ class StackedConvolutions(Backbone):
         super().__init__()
         if depth < 1 or width < 1:
             raise ValueError(f"depth and width must be at least 1, found {depth} and {width}")
-        self.layers = nn.ModuleList(GraphConvolution(width if before else features, width) for before in range(depth))
+        layers = [GraphConvolution(width if before else features, width) for before in range(depth)]
+        self.layers: Sequence[GraphConvolution] = nn.ModuleList(layers)  # type: ignore[assignment]
         self.gate = nn.Linear(width, 1)
         self.predictor = nn.Sequential(
             nn.Linear(2 * width, PREDICTOR_WIDTH), nn.ReLU(), nn.BatchNorm1d(PREDICTOR_WIDTH)

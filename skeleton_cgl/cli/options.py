@@ -25,4 +25,8 @@ Published = Annotated[
     Literal["ucla", "ntu"] | None,
     typer.Option(help="Put the published values of this data set beside.", show_default=False),
 ]
+Anyway = Annotated[
+    bool, typer.Option("--anyway", help="Also where our study is unlike the published one; differences are marked.")
+]
 Retry = Annotated[bool, typer.Option("--retry", help="Run again what failed before.")]
+Traceback = Annotated[bool, typer.Option("--traceback", help="Show the whole way to every error.")]

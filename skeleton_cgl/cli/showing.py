@@ -1,12 +1,11 @@
-"""The commands that show results: table, report, ls."""
+"""The commands that show results: table, report, draw, ls."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
-from skeleton_cgl.cli.options import Published, StoreFile, WhichStudy
-from skeleton_cgl.errors import InputError
+from skeleton_cgl.cli.options import Anyway, Changes, Published, StoreFile, WhichStudy
 
 showing = typer.Typer()
 
@@ -15,23 +14,53 @@ showing = typer.Typer()
 def table(
     store: StoreFile,
     study: WhichStudy = None,
-    level: Annotated[Literal["task", "class"], typer.Option(help="Disparity of tasks or of classes.")] = "task",
-    form: Annotated[Literal["text", "csv", "latex", "json"], typer.Option("--format", help="Form.")] = "text",
+    level: Annotated[
+        Literal["task", "class"] | None,
+        typer.Option(help="Disparity of tasks or of classes.", show_default="tasks, if orders share them"),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns by heading, or metrics by name or file: AA,AF,mine.py", show_default="what there is"
+        ),
+    ] = None,
+    sort: Annotated[
+        str | None, typer.Option(help="Sort by a column; -COLUMN: falling.", show_default="by method")
+    ] = None,
+    form: Annotated[Literal["text", "csv", "latex", "json", "html"], typer.Option("--format", help="Form.")] = "text",
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Write to NAME.txt, .tex, .csv, .json, .html, .png, .pdf or .svg."),
+    ] = None,
     published: Published = None,
+    anyway: Anyway = False,
+    score: Annotated[
+        str | None, typer.Option(help="A recorded score, such as roc_auc.", show_default="the leading one")
+    ] = None,
 ) -> None:
-    """Print the order sensitivity of every method: AOPD and MOPD in percent, lowest and highest marked.
+    """Print accuracy, forgetting and order sensitivity of every method, in percent, lowest and highest marked.
 
     Example: skeleton-cgl table results/ucla_task_order.db --published ucla
+    Example: skeleton-cgl table results/ucla_task_order.db --columns AA,AF,AOPD --sort -AA --format latex
     """
-    from skeleton_cgl.analysis.results import Results
-    from skeleton_cgl.analysis.tables import disparity_table
+    from skeleton_cgl.analysis.metric import Beside, Findings
+    from skeleton_cgl.analysis.rendering import SUFFIXES, render, write_table
+    from skeleton_cgl.analysis.tables import default_level, study_table
 
-    results = Results(store, study)
-    if results.records.empty:
-        raise InputError(f"{store}: no run of study {results.study['name']!r} is finished")
-    typer.echo(disparity_table(results.disparity(level), form, published=published), nl=False)
-    for line in results.left_out:
-        typer.echo(line, err=True)
+    results = _opened(store, study, score)
+    beside = None if published is None else Beside(published, anyway)
+    findings = Findings(results.scores, level or default_level(results.scores), results.study, beside)
+    found = study_table(findings, [each.strip() for each in columns.split(",")] if columns else ())
+    found = found if sort is None else found.sorted_by(sort)
+    if out is None:
+        typer.echo(render(found, form), nl=False)
+    elif out.suffix in SUFFIXES:
+        write_table(found, out)
+    else:
+        from skeleton_cgl.analysis.plots.picture import picture
+        from skeleton_cgl.analysis.plots.style import save
+
+        save(picture(found), out)
 
 
 @showing.command()
@@ -40,28 +69,74 @@ def report(
     out: Annotated[Path, typer.Option("--out", "-o", help="NAME.html", show_default=False)],
     study: WhichStudy = None,
     published: Published = None,
+    anyway: Anyway = False,
+    metric: Annotated[
+        list[str] | None, typer.Option(help="A further metric, by name or file; may be repeated.", show_default=False)
+    ] = None,
+    figure: Annotated[
+        list[str] | None, typer.Option(help="A further figure, by name or file; may be repeated.", show_default=False)
+    ] = None,
 ) -> None:
     """Write a study as one HTML file that needs no network: what was run, tables, figures, a scatter to explore.
 
     Example: skeleton-cgl report results/ucla_task_order.db --out report.html --published ucla
     """
-    from skeleton_cgl.analysis.report import write_report
+    from skeleton_cgl.analysis.metric import Beside
+    from skeleton_cgl.analysis.report import Extras, write_report
 
-    results = write_report(store, out, study, published, progress=True)
+    beside = None if published is None else Beside(published, anyway)
+    extras = Extras(beside, tuple(metric or ()), tuple(figure or ()))
+    results = write_report(store, out, study, extras, progress=True)
     typer.echo(f"{out}: {results.finished_runs} of {results.planned_runs} runs, {out.stat().st_size / 1e6:.1f} MB")
 
 
 @showing.command()
-def ls(
-    kind: Annotated[Literal["methods", "backbones", "datasets", "scenarios"], typer.Argument(show_default=False)],
+def draw(
+    name: Annotated[str, typer.Argument(help="A figure, as `ls figures` names it, or a file.", show_default=False)],
+    store: StoreFile,
+    out: Annotated[Path, typer.Option("--out", "-o", help="NAME.png, .pdf or .svg", show_default=False)],
+    study: WhichStudy = None,
+    options: Changes = None,
 ) -> None:
-    """List what can be named in a study file, with a word on each.
+    """Draw one figure of a study; its options are set like fields.
+
+    Example: skeleton-cgl draw best-worst-orders results/ucla_task_order.db --set count=3 --out orders.png
+    """
+    from skeleton_cgl.config import set_field
+    from skeleton_cgl.registry import FIGURES
+
+    given: dict[str, Any] = {}
+    for option in options or ():
+        set_field(given, option)
+    figure = FIGURES.make(name, given)
+    figure.save(figure.compute(_opened(store, study)), out)
+
+
+@showing.command()
+def ls(
+    kind: Annotated[
+        Literal["methods", "backbones", "graph-backbones", "datasets", "scenarios", "figures", "metrics"],
+        typer.Argument(show_default=False),
+    ],
+) -> None:
+    """List what can be named in a study file or on the command line, with a word on each; a file of your own can, too.
 
     Example: skeleton-cgl ls methods
     """
-    from skeleton_cgl.catalogue import catalogue
+    from skeleton_cgl.registry import LISTED
 
-    entries = catalogue()[kind]
+    entries = LISTED[kind].described()
     width = max(len(name) for name in entries)
     for name, meaning in entries.items():
         typer.echo(f"{name:<{width}}  {meaning}")
+
+
+def _opened(store: Path, study: str | None, score: str | None = None) -> Any:
+    """Return the results of a study and say what is left out; refuse one of which no run is finished."""
+    from skeleton_cgl.analysis.results import Results
+
+    results = Results(store, study, score)
+    results.check_finished()
+    for line in results.left_out:
+        typer.echo(line, err=True)
+    return results

@@ -1,128 +1,245 @@
-"""Taking a study out of a store and into another: one compressed CSV file, a row per stage of every run.
+"""Taking studies out of a store and into another: one compressed CSV file, a row per stage of every run.
 
-Confusion counts are rows joined by `;`, numbers by spaces. What describes a study as a whole (its file, data digests,
-class names, default tasks) stands in the first line, a comment of JSON.
+The first line, a comment of JSON, holds what describes a study as a whole (its file, data digests, unit names, default
+tasks, learners), a digest of every study and one of the whole file. Columns `test` and `validation` hold confusion
+counts where accuracy follows from them, rows joined by `;`, numbers by spaces. Every other measure has three columns,
+such as `test.f1`, `test.f1.asked` and `test.f1.counts`: its values, the queries behind each, and counts if any.
 """
 
 import csv
 import gzip
+import hashlib
 import io
 import json
-from collections.abc import Iterator, Sequence
+import sys
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from tqdm import tqdm
 
+from skeleton_cgl.engine import cells, schema
+from skeleton_cgl.engine.cells import Row
 from skeleton_cgl.engine.record import Record
+from skeleton_cgl.engine.rows import PlannedStudy, StudyRow
 from skeleton_cgl.engine.store import Store
+from skeleton_cgl.engine.upgrades import old_study
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.files import write_beside
-from skeleton_cgl.scenarios.lessons import describe, parse
 
-FORMAT = "skeleton_cgl export 2"
-COLUMNS = (
-    *("study", "method", "backbone", "kind", "repeat", "noise", "order", "step", "key"),
-    *("test", "validation", "seconds", "host", "versions", "seed", "created"),
-)
+FORMAT = "skeleton_cgl export 3"
+OLD_FORMAT = "skeleton_cgl export 2"
+_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, zlib.error)
+"""What reading something that is not as it should be ends with."""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What an export holds: studies, and records with words that name their stages."""
+
+    studies: tuple[PlannedStudy, ...]
+    records: tuple[tuple[str, Record], ...]
 
 
 def export(store: Store, path: str | Path, chosen: Sequence[str | int] | None = None, progress: bool = False) -> int:
     """Write studies of a store, all or those `chosen`, to `path` (.csv.gz); return the number of stages written.
 
-    A stage shared by several runs is written with each of them, so that a run can be read by itself; its counts are
-    written with the first. Runs that are not finished are written as far as they got. Machines are numbered, not named.
+    A stage shared by several runs is written with each of them, so that a run can be read by itself; its content is
+    written with the first. Runs that are not finished are written as far as they got. Studies and machines are numbered
+    from 1; machines are not named.
     """
     path = Path(path)
     if not path.name.endswith(".csv.gz"):
         raise InputError(f"{path}: an export is called NAME.csv.gz")
-    text = io.StringIO()
-    written: set[str] = set()
-    hosts: dict[str, str] = {}
     asked = store.studies() if chosen is None else [store.study(each) for each in chosen]
-    studies = list({study["id"]: study for study in asked}.values())
-    print("# " + json.dumps({"format": FORMAT, "studies": studies}), file=text)
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(COLUMNS)
-    done = store.done()
-    runs = [(study["id"], run) for study in studies for run in store.runs(study["id"])]
-    for study, run in tqdm(runs, f"export {path.name}", unit=" runs", delay=1, disable=not progress):
-        table.writerows(_rows(store, study, run, done, written, hosts))
+    planned = [
+        PlannedStudy(study, tuple(store.learners(study.number)), tuple(store.runs(study.number)))
+        for study in {study.number: study for study in asked}.values()
+    ]
+    keys = dict.fromkeys(key for each in planned for run in each.runs for key in run.keys)
+    bar = tqdm(store.records(keys), f"export {path.name}", len(keys), unit=" stages", delay=1, disable=not progress)
+    contents = _contents(bar)
+    number = len(contents)
+    columns = _columns(contents)
+    studies, rows = [], []
+    for place, each in enumerate(planned, start=1):
+        own = [[row.get(column, "") for column in columns] for row in _rows(place, each, contents)]
+        described = _described(place, each)
+        studies.append({**described, "digest": _study_digest(described, own)})
+        rows += own
+    body = _csv([columns, *rows])
+    head = {"format": FORMAT, "studies": studies}
+    text = f"# {json.dumps({**head, 'digest': _file_digest(head, body)})}\n{body}"
     with write_beside(path) as unfinished:
         # No time in the head of the file: the same store gives the same bytes.
-        unfinished.write_bytes(gzip.compress(text.getvalue().encode(), mtime=0))
-    return len(written)
+        unfinished.write_bytes(gzip.compress(text.encode(), mtime=0))
+    return number
 
 
-def _rows(
-    store: Store, study: int, run: dict[str, Any], done: set[str], written: set[str], hosts: dict[str, str]
-) -> Iterator[tuple]:
-    head = (study, run["method"], run["backbone"], run["kind"], run["repeat"], run["noise"], run["orders"])
-    for step, key in enumerate(run["keys"], start=1):
-        content: tuple = ("",) * 7
-        if key in done and key not in written:
-            record = store.record(key)
-            written.add(key)
-            content = (
-                _text(record.test),
-                _text(record.validation),
-                repr(record.seconds),
-                hosts.setdefault(record.host, f"machine {len(hosts) + 1}"),
-                json.dumps(record.versions),
-                record.seed,
-                record.created,
-            )
-        yield (*head, step, key, *content)
+def _contents(records: Iterable[Record]) -> dict[str, Row]:
+    """Return the content of every record by its key, machines numbered as they are met."""
+    hosts: dict[str, str] = {}
+    return {
+        record.key: cells.record_cells(record, hosts.setdefault(record.made.host, f"machine {len(hosts) + 1}"))
+        for record in records
+    }
+
+
+def _columns(contents: dict[str, Row]) -> list[str]:
+    """Return the columns of an export; those that hold scores in the sequence they are met."""
+    met = dict.fromkeys(column for row in contents.values() for column in row)
+    return [*cells.NAMES, *(column for column in met if column not in cells.MADE), *cells.MADE]
+
+
+def _rows(number: int, planned: PlannedStudy, contents: dict[str, Row]) -> Iterator[Row]:
+    """Yield the rows of a study; the content of a stage goes to the first that names it."""
+    learners = {learner.number: cells.learner_cells(learner) for learner in planned.learners}
+    for run in planned.runs:
+        named = {"study": str(number), **learners[run.learner], **cells.run_cells(run)}
+        for step, key in enumerate(run.keys, start=1):
+            yield {**named, "step": str(step), "key": key, **contents.pop(key, {})}
+
+
+def _described(number: int, planned: PlannedStudy) -> dict[str, Any]:
+    """Return what the first line says of a study, but for its digest."""
+    study = planned.study
+    return {
+        "id": number,
+        "name": study.name,
+        "spec": json.loads(study.spec),
+        "digests": study.digests,
+        "units": study.units,
+        "tasks": study.default,
+        "metrics": study.metrics,
+        "created": study.created,
+        "learners": [schema.learner_values(learner) for learner in planned.learners],
+    }
+
+
+def _study_of(described: dict[str, Any], runs: list[tuple[Row, list[str]]]) -> PlannedStudy:
+    study = StudyRow(
+        0,
+        described["name"],
+        json.dumps(described["spec"]),
+        tuple(described["digests"]),
+        tuple(described["units"]),
+        schema.as_order(described["tasks"]),
+        tuple(described["metrics"]),
+        described["created"],
+    )
+    learners = tuple(schema.learner_of(values) for values in described["learners"])
+    rows = tuple(cells.run_of(row, keys) for row, keys in runs)
+    unknown = {run.learner for run in rows} - {learner.number for learner in learners}
+    if unknown:
+        raise ValueError(f"nothing is said of learner {min(unknown)}")
+    return PlannedStudy(study, learners, rows)
+
+
+def _old_study_of(described: dict[str, Any], runs: list[tuple[Row, list[str]]]) -> PlannedStudy:
+    titled = [cells.old_run_of(row, keys) for row, keys in runs]
+    name, spec, created = described["name"], described["spec"], described["created"]
+    return old_study(name, spec, described["digests"], described["units"], described["tasks"], created, titled)
+
+
+def _study_digest(described: dict[str, Any], rows: Iterable[Sequence[str]]) -> str:
+    """Return the digest of a study in an export: of what the first line says of it, and of its rows."""
+    digest = hashlib.sha256(json.dumps(described).encode())
+    for row in rows:
+        digest.update(("\x1e" + "\x1f".join(row)).encode())
+    return digest.hexdigest()
+
+
+def _file_digest(head: dict[str, Any], body: str) -> str:
+    """Return the digest of an export: of its first line, but for the digest itself, and of all other lines."""
+    return hashlib.sha256(f"{json.dumps(head)}\n{body}".encode()).hexdigest()
 
 
 def import_export(path: str | Path, store: Store, progress: bool = False) -> int:
-    """Read an export into a store; return the number of stages read. Refused: another format, damaged content."""
+    """Read an export into a store, wholly or, if any of it is refused, not at all; return the number of stages."""
+    found = read_export(path, progress)
+    store.take_over(found.studies, found.records)
+    return len(found.records)
+
+
+def read_export(path: str | Path, progress: bool = False) -> Exported:
+    """Return what an export holds; refused: another format, damaged or changed content."""
     path = Path(path)
+    head, columns, lines = _opened(path)
+    old = head["format"] == OLD_FORMAT
+    scores = columns[len(cells.NAMES) : -len(cells.MADE)]
+    runs: dict[str, list[tuple[Row, list[str]]]] = {}
+    records = []
+    bar = tqdm(lines, f"import {path.name}", unit=" rows", delay=1, disable=not progress)
+    for number, line in enumerate(bar, start=3):
+        try:
+            row = dict(zip(columns, line, strict=True))
+            own = runs.setdefault(row["study"], [])
+            if row["step"] == "1":
+                own.append((row, []))
+            own[-1][1].append(row["key"])
+            if row["seconds"]:
+                record = cells.old_record_of(row) if old else cells.record_of(row, scores)
+                records.append((cells.stage_words(row), record))
+        except _UNREADABLE as error:
+            raise InputError(f"{path}: line {number}: {error}") from error
+    study_of = _old_study_of if old else _study_of
+    try:
+        studies = tuple(study_of(described, runs.pop(str(described["id"]), [])) for described in head["studies"])
+    except _UNREADABLE as error:
+        raise InputError(f"{path}: its studies cannot be read: {error!r}") from error
+    if runs:
+        raise InputError(f"{path}: the first line says nothing of study {', '.join(runs)}, which has rows")
+    return Exported(studies, tuple(records))
+
+
+def _opened(path: Path) -> tuple[dict[str, Any], list[str], list[list[str]]]:
+    """Return the first line of an export, its columns and other lines, verified where the format has digests."""
     try:
         with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-            first = file.readline()
-            head = json.loads(first.removeprefix("# ")) if first.startswith("# ") else {}
-            if head.get("format") != FORMAT:
-                raise InputError(f"{path}: expected {FORMAT!r} in the first line")
-            rows = list(csv.DictReader(file))
-    except (OSError, EOFError, ValueError, csv.Error) as error:
+            first, body = file.readline(), file.read()
+        head = json.loads(first.removeprefix("# ")) if first.startswith("# ") else {}
+        columns, *lines = _read_csv(body) or [[]]
+    except (OSError, EOFError, ValueError, csv.Error, zlib.error) as error:
         raise InputError(f"{path}: not a readable export: {error}") from error
-    if rows and tuple(rows[0]) != COLUMNS:
-        raise InputError(f"{path}: expected the columns {', '.join(COLUMNS)}")
-    records = []
-    runs: dict[int, dict[tuple, list[str]]] = {}
-    for number, row in enumerate(
-        tqdm(rows, f"import {path.name}", unit=" rows", delay=1, disable=not progress), start=3
-    ):
-        try:
-            run = (row["kind"], row["backbone"], row["method"], int(row["repeat"]), int(row["noise"]), row["order"])
-            runs.setdefault(int(row["study"]), {}).setdefault(run, []).append(row["key"])
-            if row["test"]:
-                prefix = describe(parse(row["order"])[: int(row["step"])])
-                records.append((prefix, *run[1:5], _record(row)))
-        except (ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{path}: line {number}: {error}") from error
-    store.take_over(head["studies"], runs, records)
-    return len(records)
+    found = head.get("format") if isinstance(head, dict) else None
+    if found not in (FORMAT, OLD_FORMAT):
+        raise InputError(f"{path}: expected {FORMAT!r} or {OLD_FORMAT!r} in the first line")
+    scores = columns[len(cells.NAMES) : -len(cells.MADE)]
+    expected = list(cells.OLD_COLUMNS) if found == OLD_FORMAT else [*cells.NAMES, *scores, *cells.MADE]
+    if columns != expected:
+        raise InputError(f"{path}: expected the columns {', '.join(expected)}")
+    if found == FORMAT:
+        _verify(path, head, body, lines)
+    return head, columns, lines
 
 
-def _record(row: dict[str, str]) -> Record:
-    return Record(
-        row["key"],
-        _counts(row["test"]),
-        _counts(row["validation"]),
-        float(row["seconds"]),
-        row["host"],
-        json.loads(row["versions"]),
-        int(row["seed"]),
-        row["created"],
-    )
+def _verify(path: Path, head: dict[str, Any], body: str, lines: list[list[str]]) -> None:
+    """Refuse an export that does not fit its digests, naming the study if it is one that does not."""
+    own: dict[str, list[list[str]]] = {}
+    for line in lines:
+        own.setdefault("".join(line[:1]), []).append(line)
+    for study in head.get("studies", []):
+        described = {name: value for name, value in study.items() if name != "digest"}
+        if _study_digest(described, own.get(str(study.get("id")), [])) != study.get("digest"):
+            raise InputError(f"{path}: study {study.get('name')!r}: damaged or changed: it does not fit its digest")
+    if _file_digest({name: value for name, value in head.items() if name != "digest"}, body) != head.get("digest"):
+        raise InputError(f"{path}: damaged or changed: it does not fit its digest")
 
 
-def _text(counts: np.ndarray) -> str:
-    return ";".join(" ".join(map(str, row)) for row in counts.tolist())
+def _csv(rows: Sequence[Sequence[str]]) -> str:
+    # Readers that leave out comments cut a cell at `#`, unless it is quoted.
+    comments = any("#" in cell for row in rows for cell in row)
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL if comments else csv.QUOTE_MINIMAL).writerows(rows)
+    return text.getvalue()
 
 
-def _counts(text: str) -> np.ndarray:
-    return np.array([[int(number) for number in row.split()] for row in text.split(";")], dtype=np.int64)
+def _read_csv(text: str) -> list[list[str]]:
+    # Many answers are longer than what the reader takes for a cell by default.
+    before = csv.field_size_limit(sys.maxsize)
+    try:
+        return list(csv.reader(io.StringIO(text, newline="")))
+    finally:
+        csv.field_size_limit(before)

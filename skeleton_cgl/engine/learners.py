@@ -8,7 +8,7 @@ from skeleton_cgl.backbones.head import Head
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.feed import Feed
 from skeleton_cgl.learning.learner import Learner, Model, ready_device
-from skeleton_cgl.learning.method import Method, make_method
+from skeleton_cgl.learning.method import Method, make_method, needs_of
 from skeleton_cgl.learning.training import Training
 from skeleton_cgl.scenarios.scenario import Scenario
 
@@ -32,8 +32,9 @@ def make_learner(
     # Before the backbone is tried: an instruction set can be chosen until the first computation.
     device = ready_device(training)
     module = make_backbone(backbone, backbone_parameters or {}, scenario.facts, seed)
-    queries = scenario.queries(())
-    width = embedding_width(module, Feed(module, device).inputs(queries.pool, queries.ids[:2]))
+    # Not queries: where periods follow one another, nothing can be asked before the first.
+    samples = scenario.experience(scenario.lessons(scenario.default)[:1]).training
+    width = embedding_width(module, Feed(module, device).inputs(samples.pool, samples.ids[:2]))
     made = make_method(method, method_parameters or {})
     _refuse_unmet_needs(made, scenario, module)
     model = Model(module, Head(width, seed, scenario.outputs), scenario.facts.join)
@@ -42,7 +43,7 @@ def make_learner(
 
 def _refuse_unmet_needs(method: Method, scenario: Scenario, backbone: Backbone) -> None:
     name = type(method).__name__
-    for need in sorted(method.needs):
+    for need in sorted(needs_of(method)):
         if need == "edge attention":
             if not hasattr(backbone, "edge_attention"):
                 raise InputError(

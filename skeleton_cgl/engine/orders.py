@@ -14,21 +14,23 @@ from pydantic import Field
 
 from skeleton_cgl.config import Checked
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.scenarios.lessons import Order, Task, as_task
+from skeleton_cgl.scenarios.lessons import Order, Task, UnitKind, as_task
 from skeleton_cgl.seeds import seed_of
 
 MOST_ORDERS = 50_000
 """More orders than this are not enumerated."""
+_PLURAL: dict[UnitKind, str] = {"class": "classes", "label": "labels", "domain": "domains", "period": "periods"}
 
 
 class Orders(Checked):
     """Which orders a study asks for; the union of all that is given, without repetition.
 
-    tasks: "all" orders of the default tasks, or so many of them at random, or "default" for the ascending one.
-    classes: so many orders of the classes at random, neighbours paired into tasks of the same size.
+    tasks: "all" orders of the default tasks, or so many of them at random, or "default" for the ascending one; where
+    domains are arranged, a task is a domain. classes: so many orders of the classes, or labels, at random, neighbours
+    paired into tasks of the same size.
     class_sampling: "uniform"; "balanced", every class at every position as equally often as the number allows; or
     "antithetic", an order and its reverse in turn.
-    given: orders spelled out, each a list of tasks, each a list of classes.
+    given: orders spelled out, each a list of tasks, each a list of units by number.
     """
 
     tasks: Literal["all", "default"] | int | None = None
@@ -51,29 +53,35 @@ class TooManyOrders(InputError):
 
 @dataclass(frozen=True)
 class AskedOrder:
-    """An order of a study: "task" if it arranges the default tasks, "class" if it mixes classes anew."""
+    """An order of a study: "task" of the default tasks, "class" where classes are mixed anew, "domain" of domains."""
 
     order: Order
-    kind: Literal["task", "class"]
+    kind: Literal["task", "class", "domain"]
 
 
-def make_orders(asked: Orders, default_tasks: Sequence[Task], movable: bool = True) -> list[AskedOrder]:
-    """Return the orders a study asks for, each once; refuse too many, none, and what does not fit the classes.
+def make_orders(asked: Orders, default_tasks: Sequence[Task], unit_kind: UnitKind = "class") -> list[AskedOrder]:
+    """Return the orders a study asks for, each once; refuse too many, none, and what does not fit the units.
 
-    Units that are not movable are periods: they have one order, the calendar's, and any other is refused.
+    Refused too: any order of periods but the calendar's, and domains mixed anew into tasks.
     """
     default = tuple(default_tasks)
-    if not movable and (asked.tasks not in (None, "default") or asked.classes or asked.given):
+    if unit_kind == "period" and (asked.tasks not in (None, "default") or asked.classes or asked.given):
         raise InputError("orders: periods have one order, the calendar's; ask for it with tasks: default")
+    if unit_kind == "domain" and asked.classes:
+        raise InputError("orders: classes: there are domains to arrange, not classes; ask for their orders with tasks")
     found: dict[Order, None] = {}
-    for order in itertools.chain(
-        _task_orders(asked, default), _class_orders(asked, default), (_given(order, default) for order in asked.given)
-    ):
+    given = (_given(order, default, unit_kind) for order in asked.given)
+    for order in itertools.chain(_task_orders(asked, default), _class_orders(asked, default), given):
         found.setdefault(order)
     if not found:
         raise InputError("orders: none is asked for; give tasks, classes or given")
-    tasks = set(default)
-    return [AskedOrder(order, "task" if set(order) == tasks else "class") for order in found]
+    return [AskedOrder(order, _kind(order, default, unit_kind)) for order in found]
+
+
+def _kind(order: Order, default: Order, unit_kind: UnitKind) -> Literal["task", "class", "domain"]:
+    if unit_kind == "domain":
+        return "domain"
+    return "task" if set(order) == set(default) else "class"
 
 
 def _task_orders(asked: Orders, default: Order) -> Iterator[Order]:
@@ -144,13 +152,15 @@ def _antithetic(number: int, random: np.random.Generator) -> Iterator[np.ndarray
         yield order[::-1]
 
 
-def _given(tasks: Sequence[Sequence[int]], default: Order) -> Order:
+def _given(tasks: Sequence[Sequence[int]], default: Order, word: UnitKind) -> Order:
     order = tuple(as_task(task) for task in tasks)
     known = sorted(label for task in default for label in task)
     flat = [label for task in order for label in task]
     for label in flat:
         if label not in known:
-            raise InputError(f"orders: given {order}: class {label} is unknown; classes are {known[0]}–{known[-1]}")
+            raise InputError(
+                f"orders: given {order}: {word} {label} is unknown; {_PLURAL[word]} are {known[0]}–{known[-1]}"
+            )
     if len(set(flat)) != len(flat):
-        raise InputError(f"orders: given {order}: a class is given twice")
+        raise InputError(f"orders: given {order}: a {word} is given twice")
     return order

@@ -106,7 +106,7 @@ class Plan:
             digests=tuple(self.digests),
             units=tuple(unit.name for unit in scenario.units),
             default=scenario.default,
-            metrics=tuple(metric.name for metric in scenario.problem.metrics),
+            metrics=scenario.problem.metrics,
         )
 
     def setting(self, stage: Stage) -> tuple[Study, Scenario]:
@@ -143,7 +143,7 @@ def make_plan(study: Study) -> Plan:
 def _add_learner(plan: Plan, root: Stage) -> None:
     """Add all runs of a learner; `root` says which, at which point of the sweep."""
     study, scenarios = plan.variants[root.variant], plan.scenarios[root.variant]
-    orders = make_orders(study.orders, scenarios[0].default, scenarios[0].movable)
+    orders = make_orders(study.orders, scenarios[0].default, scenarios[0].unit_kind)
     identity = {
         "version": RECORD_VERSION,
         "training": {**study.training.model_dump(mode="json"), "device": choose_device(study.training.device).type},

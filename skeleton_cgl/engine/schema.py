@@ -51,6 +51,8 @@ TABLES = (
     "CREATE TABLE IF NOT EXISTS failures (key TEXT PRIMARY KEY, stage TEXT NOT NULL, reason TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS checks (digest TEXT PRIMARY KEY, created TEXT NOT NULL)",
 )
+_WHOLE = (("<u1", 2**8 - 1), ("<u2", 2**16 - 1), ("<u4", 2**32 - 1), ("<i8", 2**63 - 1))
+"""The types that counts are written in, and the largest number that each holds."""
 RECORD = "key, scores, seconds, host, versions, seed, created, fingerprint, kept, answers_checksum, checksum"
 """The columns of a record that are sealed by its checksum, and the checksum."""
 
@@ -81,8 +83,16 @@ def study_columns(number: int, study: StudyRow) -> Columns:
 
 def study_row(columns: Columns) -> StudyRow:
     number, name, spec, digests, units, default, metrics, created = columns
-    lists = (tuple(json.loads(text)) for text in (digests, units))
-    return StudyRow(number, name, spec, *lists, as_order(json.loads(default)), tuple(json.loads(metrics)), created)
+    return StudyRow(
+        number,
+        name,
+        spec,
+        tuple(json.loads(digests)),
+        tuple(json.loads(units)),
+        as_order(json.loads(default)),
+        tuple(json.loads(metrics)),
+        created,
+    )
 
 
 def as_order(tasks: Iterable[Iterable[int]]) -> Order:
@@ -105,8 +115,8 @@ def learner_values(learner: LearnerRow) -> dict[str, Any]:
 
 def learner_of(values: dict[str, Any]) -> LearnerRow:
     """Return the learner that `learner_values` gave these for; lists in its parameters come back as tuples."""
-    parts = (ComponentRow(**_frozen(values[part])) for part in ("backbone", "method"))
-    return LearnerRow(int(values["number"]), *parts, _frozen(values["point"]))
+    backbone, method = (ComponentRow(**_frozen(values[part])) for part in ("backbone", "method"))
+    return LearnerRow(int(values["number"]), backbone, method, _frozen(values["point"]))
 
 
 def _frozen(value: Any) -> Any:
@@ -132,7 +142,7 @@ order_of = lru_cache(maxsize=4096)(parse)
 def record_columns(record: Record) -> Columns:
     made = record.made
     answers = None if record.answers is None else pack_array(record.answers)
-    facts = (json.dumps(dict(made.versions)), str(made.seed), made.created, json.dumps(dict(made.fingerprint)))
+    facts = (facts_text(made.versions), str(made.seed), made.created, facts_text(made.fingerprint))
     row = (record.key, pack_scores(record.scores), float(made.seconds), made.host, *facts, made.kept)
     return (*sealed((*row, None if answers is None else checksum(answers))), answers)
 
@@ -143,6 +153,12 @@ def made_of(columns: Columns) -> Made:
 
 
 @lru_cache(maxsize=1024)
+def facts_text(facts: Facts) -> str:
+    """Return facts as a JSON object."""
+    return json.dumps(dict(facts))
+
+
+@lru_cache(maxsize=1024)
 def facts_of(text: str) -> Facts:
     """Return facts written as a JSON object."""
     return tuple(json.loads(text).items())
@@ -150,22 +166,22 @@ def facts_of(text: str) -> Facts:
 
 def pack_scores(scores: tuple[Measure, ...]) -> bytes:
     """Return scores as one compressed blob; refuse what is no row of numbers per unit."""
-    head: list[Any] = []
+    entries: list[tuple[Any, ...]] = []
     every: tuple[list[np.ndarray], ...] = ([], [], [])
     for score in scores:
         _check(score)
         asked = _narrowed(score.asked)
         counts = None if score.counts is None else _narrowed(score.counts)
-        described = None if counts is None else [counts.dtype.str, *counts.shape]
-        head.append([score.part, score.metric, len(score.values), asked.dtype.str, described])
+        described = None if counts is None else (counts.dtype.str, *counts.shape)
+        entries.append((score.part, score.metric, len(score.values), asked.dtype.str, described))
         every[0].append(score.values.astype("<f8"))
         every[1].append(asked)
         if counts is not None:
             every[2].append(counts)
-    written = json.dumps(head, separators=(",", ":")).encode()
-    written += b" " * (-(4 + len(written)) % 8)
     content = b"".join(array.tobytes() for arrays in every for array in arrays)
-    return zlib.compress(struct.pack("<I", len(written)) + written + content)
+    # A small window: to set up a large one takes longer than to compress so little.
+    compressor = zlib.compressobj(level=3, wbits=12, memLevel=5)
+    return compressor.compress(_written_head(tuple(entries)) + content) + compressor.flush()
 
 
 def unpack_scores(blob: bytes) -> tuple[Measure, ...]:
@@ -216,6 +232,13 @@ class _Place:
     counts: _Array | None
 
 
+@lru_cache(maxsize=256)
+def _written_head(entries: tuple[tuple[Any, ...], ...]) -> bytes:
+    written = json.dumps(entries, separators=(",", ":")).encode()
+    written += b" " * (-(4 + len(written)) % 8)
+    return struct.pack("<I", len(written)) + written
+
+
 def _head(content: bytes) -> bytes:
     (length,) = struct.unpack_from("<I", content)
     return content[: 4 + length]
@@ -235,8 +258,10 @@ def _places(head: bytes) -> tuple[_Place, ...]:
     values = [next_array("<f8", units) for _, _, units, _, _ in entries]
     asked = [next_array(dtype, units) for _, _, units, dtype, _ in entries]
     counts = [None if described is None else next_array(*described) for *_, described in entries]
-    names = [(part, metric) for part, metric, *_ in entries]
-    return tuple(_Place(*named, *arrays) for named, *arrays in zip(names, values, asked, counts, strict=True))
+    return tuple(
+        _Place(part, metric, *arrays)
+        for (part, metric, *_), arrays in zip(entries, zip(values, asked, counts, strict=True), strict=True)
+    )
 
 
 def _check(score: Measure) -> None:
@@ -248,9 +273,12 @@ def _check(score: Measure) -> None:
 
 def _narrowed(numbers: np.ndarray) -> np.ndarray:
     """Return whole numbers in the narrowest little-endian type that holds them."""
-    if numbers.dtype.kind not in "iu" or numbers.min(initial=0) < 0:
-        raise InputError(f"expected whole numbers from 0 on, found {numbers.dtype} from {numbers.min(initial=0)}")
-    return numbers.astype(np.min_scalar_type(numbers.max(initial=0)).newbyteorder("<"))
+    # As a number without sign, a negative one is larger than all that are expected.
+    largest = int(numbers.astype(np.uint64).max(initial=0)) if numbers.dtype.kind in "iu" else -1
+    for dtype, holds in _WHOLE:
+        if 0 <= largest <= holds:
+            return numbers.astype(dtype)
+    raise InputError(f"expected whole numbers from 0 on, found {numbers.dtype}, {numbers.min()} among them")
 
 
 def pack_array(array: np.ndarray) -> bytes:

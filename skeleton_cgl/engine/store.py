@@ -264,9 +264,7 @@ class Store:
                 yield row
 
     def _damaged(self, table: str, row: str) -> InputError:
-        return InputError(
-            f"{self.path}: table {table}, row {row}: damaged, or changed by something else: it does not fit its checksum"
-        )
+        return InputError(f"{self.path}: table {table}, row {row}: damaged: it does not fit its checksum")
 
     def _read(self, query: str, values: tuple[Any, ...] = ()) -> list[Columns]:
         with _explained(self.path):
@@ -310,3 +308,6 @@ def _explained(path: Path) -> Iterator[None]:
             damaged = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_CORRUPT
             state = "the file is damaged" if damaged else "what it holds is intact"
             raise InputError(f"{path}: the store cannot be used: {error}; {state}") from error
+        except UnicodeDecodeError as error:
+            # What SQLite says of a damaged file can hold pieces of it.
+            raise InputError(f"{path}: the store cannot be used; the file is damaged") from error

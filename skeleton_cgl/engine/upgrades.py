@@ -10,6 +10,7 @@ import glob
 import itertools
 import json
 import sqlite3
+import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -50,7 +51,9 @@ def upgrade(connection: sqlite3.Connection, path: Path) -> None:
     A copy is kept beside as NAME.v1. Refused, with the store as it was: a copy of another store in that place, and
     content that cannot be read.
     """
-    _keep_copy(path, path.with_name(f"{path.name}.v1"))
+    kept = path.with_name(f"{path.name}.v1")
+    _keep_copy(path, kept)
+    print(f"{path}: of an older release; it is upgraded, and kept as it was in {kept.name}", file=sys.stderr)
     for table in _MOVED:
         connection.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
     for table in schema.TABLES:
@@ -88,7 +91,10 @@ def _new_studies(connection: sqlite3.Connection) -> Iterator[tuple[str, schema.C
     ).fetchall():
         spec, digests, units, tasks = map(json.loads, texts)
         found = connection.execute(f"SELECT {columns} FROM old_runs WHERE study = ? ORDER BY run", (number,))
-        titled = [TitledRun(*run, tuple(keys.split())) for *run, keys in found]
+        titled = [
+            TitledRun(kind, backbone, method, repeat, noise, order, tuple(keys.split()))
+            for kind, backbone, method, repeat, noise, order, keys in found
+        ]
         planned = old_study(name, spec, digests, units, tasks, created, titled)
         yield "studies", schema.study_columns(number, planned.study)
         yield from (("learners", schema.learner_columns(number, learner)) for learner in planned.learners)
@@ -97,9 +103,12 @@ def _new_studies(connection: sqlite3.Connection) -> Iterator[tuple[str, schema.C
 
 def _new_records(connection: sqlite3.Connection) -> Iterator[tuple[str, schema.Columns]]:
     columns = "key, test, validation, seconds, host, versions, seed, created"
-    for key, test, validation, *made in connection.execute(f"SELECT {columns} FROM old_records ORDER BY rowid"):
-        counts = (np.array(json.loads(zlib.decompress(packed)), dtype=np.int64) for packed in (test, validation))
-        yield "records", schema.record_columns(old_record(key, *counts, *made))
+    for key, *packed, seconds, host, versions, seed, created in connection.execute(
+        f"SELECT {columns} FROM old_records ORDER BY rowid"
+    ):
+        test, validation = (np.array(json.loads(zlib.decompress(counts)), dtype=np.int64) for counts in packed)
+        record = old_record(key, test, validation, seconds, host, versions, seed, created)
+        yield "records", schema.record_columns(record)
 
 
 def old_record(
@@ -197,9 +206,10 @@ def _written(component: dict[str, Any]) -> dict[str, Any]:
 
 
 def _component(entry: str | dict[str, Any]) -> ComponentRow:
-    fields = {"name": entry} if isinstance(entry, str) else dict(entry)
+    fields: dict[str, Any] = {"name": entry} if isinstance(entry, str) else dict(entry)
     name, label = fields.pop("name"), fields.pop("label", "")
-    return ComponentRow(name, label, tuple(fields.pop("parameters", fields).items()))
+    parameters: dict[str, Any] = fields.get("parameters", fields)
+    return ComponentRow(name, label, tuple(parameters.items()))
 
 
 def _title(component: ComponentRow) -> str:

@@ -5,7 +5,7 @@ with; nothing else in it is drawn, so that state, experience and seed decide wha
 """
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite
@@ -17,7 +17,6 @@ from torch import Tensor, nn
 
 from skeleton_cgl.backbones.backbone import Backbone
 from skeleton_cgl.backbones.head import Head
-from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.feed import Feed
 from skeleton_cgl.learning.method import LearningFailed, Method
 from skeleton_cgl.learning.training import Recipe, Training
@@ -99,29 +98,34 @@ class Learner:
         """Learn one lesson; `progress` is told every epoch and its mean loss. Fails when the loss is not finite."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self._meet(experience)
-            self.method.begin_lesson(self, experience)
-            self._train(self.method.lesson_samples(self, experience), experience, progress)
-            self.method.end_lesson(self, experience)
+            self.taught.append(Taught(experience.keys, ()))
+            if experience.pace is None:
+                self._learn_all_of(experience, progress)
+            else:
+                self._train(experience.training, experience, progress)
         self.backbone.eval()
 
-    def _meet(self, experience: Experience) -> None:
-        self.taught.append(Taught(experience.keys, experience.outputs))
-        before = self.head.rows
-        new = self.head.meet(experience.outputs)
+    def _learn_all_of(self, experience: Experience, progress: Progress | None) -> None:
+        """Learn a lesson that has a beginning and an end."""
+        self._meet(experience.outputs)
         if self.training.reset_optimizer:
             self.optimizer = self._new_optimizer()
-        elif new:
+        self.method.begin_lesson(self, experience)
+        self._train(self.method.lesson_samples(self, experience), experience, progress)
+        self.method.end_lesson(self, experience)
+
+    def _meet(self, outputs: Sequence[int]) -> None:
+        """Have outputs in the head, as some that the lesson being learned teaches."""
+        told = self.taught[-1]
+        self.taught[-1] = Taught(told.keys, tuple(dict.fromkeys((*told.outputs, *outputs))))
+        before = self.head.rows
+        if self.head.meet(outputs):
             self._replace_in_optimizer(before, self.head.rows)
 
     def _train(self, samples: Samples, experience: Experience, progress: Progress | None) -> None:
-        patience = self.training.patience
+        streamed = experience.pace is not None
+        patience = None if streamed else self.training.patience
         best = BestEpoch(self, experience.validation) if patience else None
-        if experience.pace is not None and len(samples) != len(experience.training):
-            raise InputError(
-                f"method {type(self.method).__name__}: `lesson_samples` changes what a stream hands out; add what is "
-                "remembered in `step_samples`"
-            )
         pace = experience.pace or Recipe(self.training)
         rows, drawn, stepped, batch = None, samples, None, None
         for epoch, batches in enumerate(pace.epochs(samples)):
@@ -131,6 +135,8 @@ class Learner:
                 # The same rows again make the same batch, unless the method has others for the step.
                 if turn is not rows:
                     rows, drawn = turn, samples.select(turn)
+                    if streamed:
+                        self._meet(self.problem.outputs_of(drawn.labels))
                 chosen = self.method.step_samples(self, drawn)
                 if batch is None or chosen is not stepped:
                     stepped, batch = chosen, self.batch(chosen, training=True)
@@ -148,7 +154,7 @@ class Learner:
         value = loss.item()
         if not torch.isfinite(loss):
             raise LearningFailed(f"the loss of {self.lesson_in_words()} is {value}")
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         self.method.gradients_ready(self)
         self.optimizer.step()
         self.method.step_done(self, batch)
@@ -291,6 +297,13 @@ class Learner:
         if state:
             self.optimizer.state[after] = state
 
+    def _lay_out_optimizer(self) -> None:
+        """Let the optimizer's memory of a parameter lie as the parameter does: fused steps go through both alike."""
+        for parameter, memory in self.optimizer.state.items():
+            for name, value in memory.items():
+                if value.shape == parameter.shape:
+                    memory[name] = torch.empty_like(parameter, requires_grad=False).copy_(value)
+
     def state(self) -> dict[str, Any]:
         """Return everything a learner is, as tensors and plain values that later learning leaves alone."""
         return copy.deepcopy(
@@ -313,6 +326,7 @@ class Learner:
         groups = self.optimizer.state_dict()["param_groups"]
         # An optimizer changes what it is given in place; the other parts are copied or never changed.
         self.optimizer.load_state_dict({"state": copy.deepcopy(state["optimizer"]), "param_groups": groups})
+        self._lay_out_optimizer()
         self.method.restore(state["method"])
 
 

@@ -21,6 +21,9 @@ class Method:
     """Derive from this and override the moments the method cares about; without any it learns the lesson and no more.
 
     needs: what the method cannot do without; a scenario or backbone that does not offer it is refused in one sentence.
+    On a stream, which has no borders between lessons, only the moments of a step come, `step_samples` to `step_done`: a
+    method with `begin_lesson`, `lesson_samples` or `end_lesson` needs borders without saying so.
+
     What a method has to remember from lesson to lesson it gives in `state` and takes back in `restore`, as tensors,
     numbers, text, lists and dicts; what it forgets to give is found out before a study runs.
 
@@ -69,6 +72,8 @@ MOMENTS = (
 )
 """What a method may override."""
 
+_AT_BORDERS = ("begin_lesson", "lesson_samples", "end_lesson")
+
 _FORMER = {
     "begin_task": "begin_lesson",
     "training_samples": "lesson_samples",
@@ -85,8 +90,18 @@ def make_method(name: str, parameters: Mapping[str, Any]) -> Method:
     for former, now in _FORMER.items():
         if hasattr(kind, former):
             raise InputError(f"method {name!r}: `{former}` is called `{now}`; nothing would call it by its former name")
-    saves, restores = (getattr(kind, moment) is not getattr(Method, moment) for moment in ("state", "restore"))
+    saves, restores = (_overrides(kind, moment) for moment in ("state", "restore"))
     if saves != restores:
         there, missing = ("state", "restore") if saves else ("restore", "state")
         raise InputError(f"method {name!r}: has `{there}` but not `{missing}`; what it remembers would be lost")
     return method
+
+
+def needs_of(method: Method) -> frozenset[Need]:
+    """Return what a method needs: what it says, and borders where it has something to do at them."""
+    at_borders = any(_overrides(type(method), moment) for moment in _AT_BORDERS)
+    return method.needs | ({"borders"} if at_borders else frozenset())
+
+
+def _overrides(kind: type[Method], moment: str) -> bool:
+    return getattr(kind, moment) is not getattr(Method, moment)

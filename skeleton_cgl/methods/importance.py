@@ -54,7 +54,8 @@ def sample_fisher(learner: "Learner", samples: Samples) -> Tensor:
 
 def _squares_of_rows(learner: "Learner", batch: "Batch") -> Tensor:
     """Return Σᵢ (∇lossᵢ)² where every sample passes through the backbone by itself: many at once."""
-    parameters = {name: value for name, value in learner.model.named_parameters() if value.requires_grad}
+    named = learner.model.named_parameters()
+    parameters: dict[str, Tensor] = {name: value for name, value in named if value.requires_grad}
 
     def loss_of_one(parameters: dict[str, Tensor], row: Tensor) -> Tensor:
         one = row[None]

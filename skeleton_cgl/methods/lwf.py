@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class LwF(Method):
     """L_new + λ Σ_τ −mean Σ_c softmax(z_teacher[τ]/T)_c · log softmax(z[τ]/T)_c over all past tasks τ.
 
-    L_new is the cross-entropy among the current task's classes; the teacher is the model as the last task left it; z[τ]
-    are the outputs for the classes of task τ.
+    L_new is the loss among the current task's outputs; the teacher is the model as the last task left it; z[τ] are the
+    outputs of task τ. Past tasks of the same outputs, as domains are, count once: they ask the teacher the same.
     """
 
     def __init__(self, strength: float = 1, temperature: float = 2) -> None:
@@ -32,13 +32,14 @@ class LwF(Method):
     def begin_lesson(self, learner: "Learner", experience: Experience) -> None:  # noqa: ARG002
         self._taught = None
         self._teacher = None
-        self._past = [learner.columns_of(taught) for taught in learner.taught[:-1]]
+        past = dict.fromkeys(tuple(learner.columns_of(taught)) for taught in learner.taught[:-1])
+        self._past = [list(columns) for columns in past]
         if self.strength and self._past:
             self._teacher = copy.deepcopy(learner.model).eval().requires_grad_(False)
 
     def loss(self, learner: "Learner", batch: "Batch") -> Tensor:
         outputs = learner.outputs(batch.inputs)
-        loss = learner.loss_of(outputs, batch, among=learner.scopes()[len(self._past)].to(outputs.device))
+        loss = learner.loss_of(outputs, batch, among=learner.scopes()[-2].to(outputs.device))
         if self._teacher is None:
             return loss
         wanted, distance = self._answers_of(self._teacher, batch), learner.problem.distillation

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.scenarios.scenario import Experience, Pool, Samples
+from skeleton_cgl.scenarios.inputs import Pool
+from skeleton_cgl.scenarios.scenario import Experience, Samples
 
 _COLUMNS = ("ids", "labels", "step")
 

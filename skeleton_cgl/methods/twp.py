@@ -40,7 +40,7 @@ class TWP(EWC):
     def gradient_norm(self, learner: "Learner", task_loss: Tensor) -> Tensor:
         """Return ‖∇L‖₁ of the task loss, differentiably."""
         gradients = torch.autograd.grad(task_loss, learner.parameters(), create_graph=True, allow_unused=True)
-        return sum(gradient.abs().sum() for gradient in gradients if gradient is not None)
+        return torch.stack([gradient.abs().sum() for gradient in gradients if gradient is not None]).sum()
 
     def loss_and_topology(self, learner: "Learner", samples: Samples) -> Tensor:
         """Return λ_l F_loss + λ_t F_topology."""

@@ -10,7 +10,7 @@ from skeleton_cgl.errors import InputError
 from skeleton_cgl.parts import NAMES, TEST, TRAINING, UNUSED, VALIDATION
 from skeleton_cgl.scenarios.classes import ClassTasks
 from skeleton_cgl.scenarios.inputs import Pool
-from skeleton_cgl.scenarios.lessons import Order, Prefix, Task, as_task, task_lessons, units_named
+from skeleton_cgl.scenarios.lessons import Order, Prefix, Task, UnitKind, as_task, task_lessons, units_named
 from skeleton_cgl.scenarios.measures import Measure
 from skeleton_cgl.scenarios.problem import OneClass, Problem, Truth, scopes
 from skeleton_cgl.scenarios.scenario import Experience, Facts, Need, Queries, Samples
@@ -23,7 +23,7 @@ class LabelledSamples:
     unused. described: all else that decides what is handed out, asked and scored.
     """
 
-    movable = True
+    unit_kind: UnitKind = "class"
 
     def __init__(
         self,
@@ -40,7 +40,8 @@ class LabelledSamples:
         self.facts = facts
         self.default = tasks.divide(names)
         self._reveals = tasks.setting == "task-il"
-        self.offers: frozenset[Need] = frozenset(["borders", *(["revealed task"] * self._reveals)])
+        offered: list[Need] = ["borders", "revealed task"] if self._reveals else ["borders"]
+        self.offers = frozenset(offered)
         self._pool = pool
         self._labels = torch.from_numpy(labels)
         used = np.where(np.isin(labels, [label for task in self.default for label in task]), parts, UNUSED)
@@ -62,8 +63,13 @@ class LabelledSamples:
         """Return what a learner may see of the last task of a prefix."""
         task = self._known(prefix[-1].units)
         step = len(prefix) - 1 if self._reveals else -1
-        samples = (self._samples(task, part, step) for part in (TRAINING, VALIDATION))
-        return Experience(prefix[-1], tuple(self.units[label].key for label in task), task, *samples)
+        return Experience(
+            lesson=prefix[-1],
+            keys=tuple(self.units[label].key for label in task),
+            outputs=task,
+            training=self._samples(task, TRAINING, step),
+            validation=self._samples(task, VALIDATION, step),
+        )
 
     def _samples(self, task: Task, part: int, step: int) -> Samples:
         ids = ((self._parts == part) & torch.isin(self._labels, torch.tensor(task))).nonzero()[:, 0]
@@ -83,16 +89,21 @@ class LabelledSamples:
 
     def score(self, answers: Tensor, prefix: Prefix) -> tuple[Measure, ...]:
         """Return the accuracies of the answers after a prefix, of test and of validation."""
-        check_shape(answers, len(self._queries), len(self.outputs))
         truth = self._labels[self._queries]
         among = scopes([lesson.units for lesson in prefix], len(self.outputs))[self._steps(prefix)]
         asked = torch.nn.functional.one_hot(truth, len(self.units)).bool()
         whole = Truth(truth, asked, torch.arange(len(self.units)), len(self.units))
-        measures: list[Measure] = []
-        for part in (TEST, VALIDATION):
-            rows = self._parts[self._queries] == part
-            measures += self.problem.measure(answers[rows], whole.of(rows), among[rows], NAMES[part])
-        return tuple(measures)
+        return score_parts(self.problem, answers, whole, among, self._parts[self._queries])
+
+
+def score_parts(problem: Problem, answers: Tensor, truth: Truth, among: Tensor, parts: Tensor) -> tuple[Measure, ...]:
+    """Return the worth of answers (Q, O) on test and on validation, from the part (Q,) of every query."""
+    check_shape(answers, *among.shape)
+    measures: list[Measure] = []
+    for part in (TEST, VALIDATION):
+        rows = parts == part
+        measures += problem.measure(answers[rows], truth.of(rows), among[rows], NAMES[part])
+    return tuple(measures)
 
 
 def check_shape(answers: Tensor, queries: int, outputs: int) -> None:

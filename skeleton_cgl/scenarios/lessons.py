@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from skeleton_cgl.errors import InputError
 
@@ -12,6 +12,10 @@ Task = tuple[int, ...]
 
 Order = tuple[Task, ...]
 """A sequence of tasks."""
+
+
+UnitKind = Literal["class", "label", "domain", "period"]
+"""What the units of a scenario are."""
 
 
 @dataclass(frozen=True)

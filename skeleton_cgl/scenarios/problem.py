@@ -5,17 +5,16 @@ which outputs an answer may be among.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 import torch
-from sklearn.metrics import average_precision_score, roc_auc_score
 from torch import Tensor
 from torch.nn import functional
 
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.scenarios.measures import Measure, MetricName
+from skeleton_cgl.scenarios.measures import Measure
 
 
 @dataclass(frozen=True)
@@ -23,17 +22,19 @@ class Truth:
     """What the right answers are; it stays in the scenario.
 
     labels (Q,) or (Q, O): as in samples. asked (Q, G) bool: the groups each query counts in. unit (G,): the unit each
-    group belongs to; units without a group have no score.
+    group belongs to; units without a group have no score. output (G,): the output that a group judges, where queries
+    have many labels; None where every output has one group of its own number.
     """
 
     labels: Tensor
     asked: Tensor
     unit: Tensor
     units: int
+    output: Tensor | None = None
 
     def of(self, rows: Tensor) -> "Truth":
         """Return the truth of some queries."""
-        return Truth(self.labels[rows], self.asked[rows], self.unit, self.units)
+        return replace(self, labels=self.labels[rows], asked=self.asked[rows])
 
     def measure(self, part: str, metric: str, by_group: Tensor, counts: Tensor | None = None) -> Measure:
         """Return values (G,) as a measure: a unit has the mean of its groups that have a value."""
@@ -58,11 +59,15 @@ class Columns(Protocol):
 class Problem(Protocol):
     """One class, many labels, a link: the loss of outputs, and the worth of answers.
 
-    metrics: what `measure` gives, the leading one first.
+    metrics: the names of what `measure` gives, the larger the better; tables and disparities are of the first.
     """
 
     @property
-    def metrics(self) -> tuple[MetricName, ...]: ...
+    def metrics(self) -> tuple[str, ...]: ...
+
+    def outputs_of(self, labels: Tensor) -> list[int]:
+        """Return the outputs that the labels of samples tell of, ascending."""
+        ...
 
     def targets(self, labels: Tensor, head: Columns) -> Tensor:
         """Return what the outputs of samples should be, in the terms of a head's columns."""
@@ -89,7 +94,10 @@ class Problem(Protocol):
 class OneClass:
     """A query has one class: cross-entropy in which classes count equally; accuracy, with the confusion counts."""
 
-    metrics: tuple[MetricName, ...] = (MetricName("accuracy"),)
+    metrics: tuple[str, ...] = ("accuracy",)
+
+    def outputs_of(self, labels: Tensor) -> list[int]:
+        return _numbers(labels.unique())
 
     def targets(self, labels: Tensor, head: Columns) -> Tensor:
         return head.columns(labels)
@@ -127,10 +135,13 @@ class OneClass:
 class ManyLabels:
     """A query has any number of labels: binary cross-entropy per label; average precision and ROC-AUC per label.
 
-    Labels are 0 and 1, and NaN where not known. The groups are the labels.
+    Labels are 0 and 1, and NaN where not known. A group judges one label: of all queries, or of those of a domain.
     """
 
-    metrics: tuple[MetricName, ...] = (MetricName("average_precision"), MetricName("roc_auc"))
+    metrics: tuple[str, ...] = ("average_precision", "roc_auc")
+
+    def outputs_of(self, labels: Tensor) -> list[int]:
+        return _numbers((~labels.isnan()).any(dim=0).nonzero()[:, 0])
 
     def targets(self, labels: Tensor, head: Columns) -> Tensor:
         return labels[:, head.outputs].float()
@@ -150,22 +161,19 @@ class ManyLabels:
     def measure(self, answers: Tensor, truth: Truth, among: Tensor, part: str) -> tuple[Measure, ...]:
         """Return both metrics; 0 for a label that is not among what was met, NaN where one is not defined."""
         _refuse_nan(answers, among)
-        scores = {"average_precision": average_precision_score, "roc_auc": roc_auc_score}
+        judged = range(answers.shape[1]) if truth.output is None else truth.output.tolist()
+        met = torch.where(among, answers, -torch.inf)
         measures = []
         for metric in self.metrics:
-            by_label = [
-                self._score(scores[metric.name], answers[:, label], truth, among[:, label], label)
-                for label in range(answers.shape[1])
+            by_group = [
+                self._score(metric, met[asked, label], truth.labels[asked, label], among[asked, label])
+                for asked, label in zip(truth.asked.T, judged, strict=True)
             ]
-            measures.append(truth.measure(part, metric.name, torch.tensor(by_label, dtype=torch.float64)))
+            measures.append(truth.measure(part, metric, torch.tensor(by_group, dtype=torch.float64)))
         return tuple(measures)
 
-    def _score(self, score: "_Score", answers: Tensor, truth: Truth, among: Tensor, label: int) -> float:
-        asked = truth.asked[:, label]
-        if not (asked & among).any():
-            return 0.0 if asked.any() else np.nan
-        labels = truth.labels[asked, label]
-        return _defined(score, labels, torch.where(among, answers, -torch.inf)[asked])
+    def _score(self, metric: str, answers: Tensor, labels: Tensor, among: Tensor) -> float:
+        return _binary_score(metric, labels, answers) if among.any() else 0.0 if len(labels) else np.nan
 
 
 @dataclass(frozen=True)
@@ -175,8 +183,11 @@ class LinkExists:
     k: int = 50
 
     @property
-    def metrics(self) -> tuple[MetricName, ...]:
-        return MetricName(f"hits@{self.k}"), MetricName("roc_auc")
+    def metrics(self) -> tuple[str, ...]:
+        return f"hits@{self.k}", "roc_auc"
+
+    def outputs_of(self, labels: Tensor) -> list[int]:  # noqa: ARG002
+        return [0]
 
     def targets(self, labels: Tensor, head: Columns) -> Tensor:  # noqa: ARG002
         return labels.float()
@@ -196,10 +207,10 @@ class LinkExists:
         for asked in truth.asked.T:
             labels, found = truth.labels[asked], answers[asked, 0]
             hits.append(hits_at(self.k, labels, found))
-            areas.append(_defined(roc_auc_score, labels, found))
+            areas.append(_binary_score("roc_auc", labels, found))
         by_group = (torch.tensor(values, dtype=torch.float64) for values in (hits, areas))
         pairs = zip(self.metrics, by_group, strict=True)
-        return tuple(truth.measure(part, metric.name, values) for metric, values in pairs)
+        return tuple(truth.measure(part, metric, values) for metric, values in pairs)
 
 
 def hits_at(k: int, labels: Tensor, found: Tensor) -> float:
@@ -224,12 +235,12 @@ def scopes(lessons: Sequence[Sequence[int]], outputs: int) -> Tensor:
     return table
 
 
-class _Score(Protocol):
-    def __call__(self, labels: np.ndarray, found: np.ndarray, /) -> float: ...
+def _binary_score(metric: str, labels: Tensor, found: Tensor) -> float:
+    """Return a metric of binary labels; NaN where they are all alike, or there are none."""
+    # Not above: it takes a second to load, and most problems never need it.
+    from sklearn import metrics
 
-
-def _defined(score: _Score, labels: Tensor, found: Tensor) -> float:
-    """Return a score of binary labels; NaN where they are all alike, or there are none."""
+    score = {"average_precision": metrics.average_precision_score, "roc_auc": metrics.roc_auc_score}[metric]
     if not len(labels) or bool((labels == labels[0]).all()):
         return np.nan
     # −∞, for what was never met, is below all others; the scores know finite numbers only.
@@ -239,6 +250,11 @@ def _defined(score: _Score, labels: Tensor, found: Tensor) -> float:
 def _refuse_nan(answers: Tensor, among: Tensor) -> None:
     if answers[among].isnan().any():
         raise InputError("answers: not a number")
+
+
+def _numbers(outputs: Tensor) -> list[int]:
+    numbers: list[int] = outputs.tolist()
+    return numbers
 
 
 def _equal(targets: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from skeleton_cgl.scenarios.inputs import Pool
-from skeleton_cgl.scenarios.lessons import Lesson, Order, Prefix, Unit
+from skeleton_cgl.scenarios.lessons import Lesson, Order, Prefix, Unit, UnitKind
 from skeleton_cgl.scenarios.measures import Measure
 from skeleton_cgl.scenarios.problem import Problem
 
@@ -69,7 +69,9 @@ class Experience:
     """What a learner may see of one lesson.
 
     keys: names of what is taught, for seeds. outputs: what the head needs for it, which is also what a sample is
-    answered among that reveals this lesson. pace: the lesson's own, where it has one, instead of the training recipe's.
+    answered among that reveals this lesson. pace: the lesson's own, where it is a piece of a stream, instead of the
+    training recipe's. Such a lesson has no borders: a method hears of its steps alone, and the head meets an output
+    when a sample first tells of it, so that what is learned does not depend on where a stream is cut into lessons.
     """
 
     lesson: Lesson
@@ -107,17 +109,18 @@ class Facts:
 class Scenario(Protocol):
     """Data, a problem and a setting: hands out experiences, asks queries, scores answers, all by the prefix.
 
-    units are what orders arrange, outputs what the head has; default is the order of the default tasks, and no other
-    may be asked for where movable is False; offers is what methods may need; digest changes with everything that
-    decides what is handed out, asked and scored.
+    units are what orders arrange, and unit_kind what they are: classes and labels can be mixed anew into tasks, domains
+    only change places, and periods have one order, the calendar's. outputs are what the head has; default is the order
+    of the default tasks; offers is what methods may need; digest changes with everything that decides what is handed
+    out, asked and scored.
     """
 
     units: tuple[Unit, ...]
+    unit_kind: UnitKind
     outputs: tuple[Unit, ...]
     problem: Problem
     facts: Facts
     default: Order
-    movable: bool
     offers: frozenset[Need]
     digest: str
 

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -80,5 +79,5 @@ def _draw_curves(panel: Axes, row: SweepRow, measure: str) -> None:
             **EDGE,
         )
     log_ticks(panel, sorted({value for _, curve in row.curves for value in curve["value"]}))
-    lowest = min(np.min(curve[measure], initial=0) for _, curve in row.curves)
+    lowest = min(0, *(curve[measure].min() for _, curve in row.curves))
     panel.set_ylim(lowest - 0.02, 1.02)

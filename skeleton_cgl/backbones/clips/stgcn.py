@@ -4,6 +4,8 @@ Activations are kept as (N, T, V, C), channels last, from input to read-out: the
 N·T·V rows, batch normalisation reduces columns, and the temporal convolution meets its fastest format.
 """
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -41,8 +43,9 @@ class SpatialConvolution(nn.Module):
 
     def edge_attention(self, features: Tensor) -> Tensor:
         """Return the attention of every edge by the weights W_k of the partition it belongs to."""
-        products = 0
-        for partition, weight in zip(self.partitions, self.weight.chunk(len(self.partitions), dim=1), strict=True):
+        weights = self.weight.chunk(len(self.partitions), dim=1)
+        products = features.new_zeros(())
+        for partition, weight in zip(self.partitions, weights, strict=True):
             projected = features @ weight.T
             products = products + torch.tanh(projected) @ projected.mT * (partition.T > 0)
         return attention_over(products, self.partitions.sum(dim=0).T)
@@ -106,9 +109,8 @@ class STGCN(Backbone):
             raise ValueError(f"kernel must be odd, found {kernel}")
         partitions = torch.from_numpy(layout.partitions())
         self.norm = nn.BatchNorm1d(len(layout) * channels)
-        self.blocks = nn.ModuleList(
-            Block(partitions, width if before else channels, width, kernel, dropout) for before in range(depth)
-        )
+        blocks = [Block(partitions, width if before else channels, width, kernel, dropout) for before in range(depth)]
+        self.blocks: Sequence[Block] = nn.ModuleList(blocks)  # type: ignore[assignment]
 
     def arrange(self, clips: Tensor) -> Tensor:
         """Return (N, T, V, C) from clips (N, C, T, V)."""

@@ -1,0 +1,223 @@
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from skeleton_cgl import Results
+from skeleton_cgl.engine.plan import make_plan
+from skeleton_cgl.engine.record import same_content
+from skeleton_cgl.engine.run import run_study
+from skeleton_cgl.errors import InputError
+from tests.core.cases import (
+    AT_BORDERS,
+    CASES,
+    DOMAINS,
+    LINKS,
+    MADE_UP,
+    PERIODS,
+    RESERVOIR,
+    STREAM,
+    Case,
+    records_of,
+    study_of,
+)
+from tests.core.scores_by_hand import expected_scores
+
+# Dask's scheduler leaves closing some of its sockets to the garbage collector.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cases")
+
+
+@pytest.fixture(scope="session", params=CASES, ids=str)
+def case(request: pytest.FixtureRequest) -> Case:
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def store(case: Case, folder: Path) -> Path:
+    """A store with all of a case, run as a tree."""
+    path = folder / f"{case}.db"
+    _, summary = run_study(study_of(case, folder), path, progress=False)
+    assert not summary.failures
+    return path
+
+
+def same_records(one: Path, other: Path) -> bool:
+    mine, others = records_of(one), records_of(other)
+    return mine.keys() == others.keys() and all(same_content(mine[key], others[key]) for key in mine)
+
+
+def test_the_tree_gives_the_records_of_every_order_run_alone(case: Case, folder: Path, store: Path) -> None:
+    alone = folder / f"{case} alone.db"
+    run_study(study_of(case, folder), alone, tree=False, progress=False)
+    assert same_records(store, alone)
+    assert len(records_of(store)) == case.stages * len(case.methods)
+
+
+def test_scores_are_what_a_learner_run_by_hand_and_judged_by_hand_comes_to(
+    case: Case, folder: Path, store: Path
+) -> None:
+    study = study_of(case, folder)
+    plan, records = make_plan(study), records_of(store)
+    for run in plan.runs[:: len(plan.runs) // 3]:
+        learner = None
+        for key in run.keys:
+            stage = plan.stages[key]
+            scenario = plan.setting(stage)[1]
+            learner = learner or stage.new_learner(study, scenario)
+            learner.learn(scenario.experience(stage.prefix), stage.seed(study))
+            queries = scenario.queries(stage.prefix)
+            expected = expected_scores(case, scenario, learner.answer(queries), queries, stage.prefix)
+            assert {score.metric for score in records[key].scores} == {metric for _, metric in expected}
+            for score in records[key].scores:
+                np.testing.assert_allclose(score.values, expected[score.part, score.metric], err_msg=str(stage))
+
+
+def test_disparity_is_that_of_the_final_scores(case: Case, folder: Path, store: Path) -> None:
+    results = Results(store)
+    if case is PERIODS:
+        assert len(results.runs()) == len(case.methods)
+        with pytest.raises(InputError, match="disparity needs at least two orders"):
+            results.disparity()
+        return
+    plan, records = make_plan(study_of(case, folder)), records_of(store)
+    metric = plan.row().metrics[0]
+    for level in ("task", "class"):
+        table = results.disparity(level).set_index("learner")
+        for learner in plan.learners:
+            runs = [run for run in plan.runs if run.learner == learner.number]
+            final = np.array([records[run.keys[-1]].measure("test", metric).values for run in runs])
+            if level == "task":
+                final = np.stack([final[:, list(task)].mean(axis=1) for task in sorted(runs[0].order)], axis=1)
+            spread = 100 * (final.max(axis=0) - final.min(axis=0))
+            assert table.loc[learner.number, "AOPD"] == pytest.approx(spread.mean())
+            assert table.loc[learner.number, "MOPD"] == pytest.approx(spread.max())
+
+
+def test_learning_teaches(case: Case, folder: Path, tmp_path: Path) -> None:
+    """With enough epochs Joint knows in the end more than guessing would."""
+    if case is STREAM:
+        pytest.skip("one pass is too short")
+    long = {"epochs": 40, "learning_rate": 0.02, "device": "cpu"}
+    run_study(study_of(case, folder, methods=["joint"], training=long), tmp_path / "x.db", progress=False)
+    chance = {"links": 0.3, "labels class-il": 0.45, "labels task-il": 0.45}.get(case.name, 0.3)
+    assert Results(tmp_path / "x.db").runs()["AA"].mean() > 100 * chance
+
+
+@pytest.mark.parametrize("case_of_two", [LINKS, STREAM], ids=str)
+def test_two_workers_give_the_records_of_one(case_of_two: Case, folder: Path, tmp_path: Path) -> None:
+    study = study_of(case_of_two, folder, methods=["bare", case_of_two.methods[1]])
+    for workers in (1, 2):
+        run_study(study, tmp_path / f"{workers}.db", workers=workers, progress=False)
+    assert same_records(tmp_path / "1.db", tmp_path / "2.db")
+
+
+@pytest.mark.parametrize("method", AT_BORDERS)
+def test_what_needs_borders_is_refused_on_a_stream(folder: Path, tmp_path: Path, method: str) -> None:
+    with pytest.raises(InputError, match="needs lessons with a beginning and an end; the scenario is a stream"):
+        run_study(study_of(STREAM, folder, methods=[method]), tmp_path / "x.db", progress=False)
+    assert not (tmp_path / "x.db").exists()
+
+
+def test_what_needs_the_task_is_refused_where_queries_do_not_reveal_it(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "telling.py").write_text(
+        "from skeleton_cgl.learning.method import Method\n\n\n"
+        "class Telling(Method):\n    needs = frozenset(['revealed task'])\n"
+    )
+    for case in CASES:
+        study = study_of(case, folder, methods=[str(tmp_path / "telling.py")])
+        if case.name.endswith("task-il"):
+            make_plan(study)
+        else:
+            with pytest.raises(InputError, match="method Telling needs queries that reveal their task"):
+                make_plan(study)
+
+
+@pytest.mark.parametrize(
+    ("case_asked", "orders", "reason"),
+    [
+        (PERIODS, {"tasks": "all"}, "periods have one order, the calendar's"),
+        (PERIODS, {"given": [[[1], [0]]]}, "periods have one order, the calendar's"),
+        (DOMAINS, {"classes": 3}, "there are domains to arrange, not classes"),
+        (LINKS, {"given": [[[0], [7]]]}, "domain 7 is unknown; domains are 0–3"),
+    ],
+)
+def test_orders_that_do_not_fit_the_units_are_refused(
+    folder: Path, case_asked: Case, orders: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(InputError, match=reason):
+        make_plan(study_of(case_asked, folder, orders=orders))
+
+
+def test_orders_are_of_the_kind_of_their_units(folder: Path) -> None:
+    kinds = {case.name: {run.kind for run in make_plan(study_of(case, folder)).runs} for case in CASES}
+    assert kinds == {case.name: {"domain"} if case in (DOMAINS, LINKS) else {"task"} for case in CASES}
+    mixed = next(case for case in CASES if case.name == "labels class-il")
+    plan = make_plan(study_of(mixed, folder, methods=["bare"], orders={"tasks": "all", "classes": 4}))
+    assert [run.kind for run in plan.runs].count("class") >= 3
+
+
+def test_two_streams_share_what_they_begin_with_and_no_more(folder: Path) -> None:
+    plan = make_plan(study_of(STREAM, folder, methods=["bare"]))
+    one, alike, other = (run.keys for run in plan.runs)
+    # The last sample of the first task is exchanged with the first one of the task after.
+    assert [mine == yours for mine, yours in zip(one, alike, strict=True)] == [True, *[False] * 5]
+    assert not set(one) & set(other)
+
+
+def test_where_a_stream_is_cut_does_not_matter_to_what_is_learned(folder: Path) -> None:
+    left = []
+    for every in (1, 3, 18):
+        study = study_of(STREAM, folder, methods=["bare"])
+        study = study.model_copy(update={"scenario": {**study.scenario, "every": every}})
+        plan = make_plan(study)
+        stages = [plan.stages[key] for key in plan.runs[0].keys]
+        assert len(stages) == 18 // every
+        learner = stages[0].new_learner(study, plan.scenarios[0][0])
+        for stage in stages:
+            learner.learn(plan.scenarios[0][0].experience(stage.prefix), stage.seed(study))
+        left.append(learner.state())
+    for name, value in left[0]["backbone"].items():
+        assert all(value.equal(state["backbone"][name]) for state in left)
+    assert all(left[0]["rows"].equal(state["rows"]) and left[0]["outputs"] == state["outputs"] for state in left)
+
+
+def test_on_a_stream_the_head_knows_no_class_before_it_appears(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "watching.py").write_text(
+        "from skeleton_cgl.learning.method import Method\n\n\n"
+        "class Watching(Method):\n"
+        "    def step_samples(self, learner, samples):\n"
+        "        known = set(learner.head.outputs)\n"
+        "        self.met = getattr(self, 'met', set()) | set(samples.labels.tolist())\n"
+        "        assert known == self.met, (known, self.met)\n"
+        "        return samples\n"
+    )
+    study = study_of(STREAM, folder, methods=[str(tmp_path / "watching.py")])
+    plan = make_plan(study)
+    stages = [plan.stages[key] for key in plan.runs[0].keys]
+    learner = stages[0].new_learner(study, plan.scenarios[0][0])
+    for stage in stages:
+        learner.learn(plan.scenarios[0][0].experience(stage.prefix), stage.seed(study))
+    assert sorted(learner.head.outputs) == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_reservoir_remembers_through_steps_alone(folder: Path, store: Path, case: Case) -> None:
+    if case is not STREAM:
+        pytest.skip("for the stream")
+    plan, records = make_plan(study_of(case, folder)), records_of(store)
+    kept = [records[run.keys[-1]].made.kept for run in plan.runs]
+    names = [plan.learners[run.learner].method.name for run in plan.runs]
+    assert {name: size for name, size in zip(names, kept, strict=True)} == {"bare": 0, RESERVOIR: 2 * 8 * 8}
+
+
+def test_every_made_up_file_is_one_case_or_a_method() -> None:
+    kinds = {Path(case.scenario["kind"]).name for case in CASES if "kind" in case.scenario}
+    assert kinds | {"reservoir.py"} == {path.name for path in MADE_UP.glob("*.py")}
