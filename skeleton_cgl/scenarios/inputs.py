@@ -94,12 +94,8 @@ class Clips:
         return replace(self, parts=_each(self.parts, lambda part: part.to(device)))
 
     def arranged(self, arrange: Callable[[Any], Arranged]) -> "Clips":
-        """Return these clips as arranged; refuse other than a row per clip, and writing into what others get too."""
-        given = self.content
-        before = _versions(given)
-        arranged = arrange(given)
-        if _versions(given) != before:
-            raise InputError("`arrange` writes into the clips it is given; return others")
+        """Return these clips as arranged; refuse other than a row per clip."""
+        arranged = arrange(self.content)
         expected = len(self) * self.actors
         for part in arranged if isinstance(arranged, tuple) else (arranged,):
             if not isinstance(part, Tensor) or not part.ndim or len(part) != expected:
@@ -108,11 +104,6 @@ class Clips:
         if self.actors > 1:
             arranged = _each(arranged, lambda part: part.unflatten(0, (-1, self.actors)))
         return replace(self, parts=arranged)
-
-
-def _versions(parts: Arranged) -> list[int]:
-    """Return how often each tensor was written into; views count with what they are views of."""
-    return [part._version for part in (parts if isinstance(parts, tuple) else (parts,))]
 
 
 def _each(parts: Arranged, change: Callable[[Tensor], Tensor]) -> Arranged:
