@@ -208,12 +208,16 @@ class Centring(Backbone):
 
 
 @pytest.mark.parametrize("actors", [1, 2])
-def test_a_backbone_that_arranges_clips_in_place_is_refused(small: Path, tmp_path: Path, actors: int) -> None:
-    """Every other backbone of the study would be given what it left."""
+def test_a_backbone_that_arranges_clips_in_place_spoils_those_of_no_other(
+    small: Path, tmp_path: Path, actors: int
+) -> None:
     path = small if actors == 1 else write_small(tmp_path / "two.h5", actors=2)
-    pool = SkeletonScenario(path).queries(()).pool
-    with pytest.raises(InputError, match=r"^backbone Centring: `arrange` writes into the clips it is given"):
-        Feed(Centring(), CPU).inputs(pool, IDS)
+    pools = [SkeletonScenario(path, split=Split(seed=seed)).queries(()).pool for seed in range(2)]
+    before = [fed(Backbone(), pool) for pool in pools]
+    assert not torch.equal(fed(Centring(), pools[0]), before[0])
+    for pool, clips in zip(pools, before, strict=True):
+        assert torch.equal(fed(Backbone(), pool), clips)
+        assert torch.equal(pool.whole().rows(IDS).content, clips)
 
 
 class Changed(Backbone):

@@ -358,8 +358,12 @@ class Remembering(Method):
         self.before.append(samples)
         return join(self.before[-2:])
 
-    def step_done(self, learner: Learner, batch: Batch) -> None:  # noqa: ARG002
-        self.seen.append(batch.targets.tolist())
+    def step_done(self, learner: Learner, batch: Batch) -> None:
+        self.seen.append(labels_of(batch, learner))
+
+
+def labels_of(batch: Batch, learner: Learner) -> list[int]:
+    return [learner.head.outputs[column] for column in batch.targets.tolist()]
 
 
 def streamed(experience: Experience, *sizes: int) -> Experience:
@@ -370,15 +374,35 @@ def streamed(experience: Experience, *sizes: int) -> Experience:
     )
 
 
-def test_a_lesson_with_a_pace_of_its_own_is_gone_through_once_in_its_batches(small: Path) -> None:
+def test_a_piece_of_a_stream_is_gone_through_once_in_its_batches_and_has_no_borders(small: Path) -> None:
     scenario = scenario_of(small)
-    learner = small_learner(scenario, WATCHING, epochs=50, batch_size=3)
+    learner = small_learner(scenario, WATCHING, epochs=50, batch_size=3, patience=1)
     experience = streamed(lesson(scenario, (0, 1)), 4, 2, 7)
     told: list[int] = []
     learner.learn(experience, 0, lambda epoch, _: told.append(epoch))
     assert told == [0]
     labels = experience.training.labels.split([4, 2, 7])
-    assert [batch.targets.tolist() for batch in learner.method.batches] == [part.tolist() for part in labels]
+    assert [labels_of(batch, learner) for batch in learner.method.batches] == [part.tolist() for part in labels]
+    assert learner.method.beginnings == []
+
+
+def test_on_a_stream_the_head_meets_a_class_when_a_sample_first_tells_of_it(small: Path) -> None:
+    """So that what is learned does not depend on where the stream is cut into lessons."""
+    scenario = scenario_of(small)
+    training = lesson(scenario, (0, 1, 5)).training
+    by_class = torch.cat([(training.labels == label).nonzero()[:3, 0] for label in (5, 0, 1)])
+    samples = training.select(by_class)
+    whole = replace(lesson(scenario, (0, 1, 5)), training=samples, pace=GivenBatches(torch.arange(9).split(3)))
+    learner = small_learner(scenario, WATCHING)
+    learner.learn(whole, 0)
+    assert [batch.among.shape[1] for batch in learner.method.batches] == [1, 2, 3]
+    assert learner.head.outputs == [5, 0, 1]
+    cut = small_learner(scenario)
+    for first, last in ((0, 3), (3, 9)):
+        rows = torch.arange(first, last)
+        pace = GivenBatches(torch.arange(last - first).split(3))
+        cut.learn(replace(whole, training=samples.select(rows), pace=pace), 0)
+    assert torch.equal(weights_of(cut), weights_of(learner))
 
 
 def test_a_method_adds_to_the_step_of_a_stream_what_it_remembers(small: Path) -> None:
@@ -388,14 +412,6 @@ def test_a_method_adds_to_the_step_of_a_stream_what_it_remembers(small: Path) ->
     learner.learn(experience, 0)
     labels = experience.training.labels.tolist()
     assert learner.method.seen == [labels[:4], labels[:6], labels[4:13]]
-
-
-def test_a_method_that_changes_the_samples_of_a_stream_is_refused(small: Path) -> None:
-    scenario = scenario_of(small)
-    learner = small_learner(scenario, "replay")
-    learner.learn(streamed(lesson(scenario, (0, 1)), 4, 2), 0)
-    with pytest.raises(InputError, match="method Replay: `lesson_samples` changes what a stream hands out"):
-        learner.learn(streamed(lesson(scenario, (0, 1), (2, 3)), 4, 2), 1)
 
 
 @pytest.mark.parametrize(

@@ -111,16 +111,35 @@ def test_a_method_that_needs_edge_attention_is_refused_for_a_backbone_without(sm
     assert str(refused.value) == "method Mine needs a backbone with `edge_attention(inputs)`; Flat has none"
 
 
-def test_a_method_that_needs_borders_is_refused_by_a_stream_without(small: Path, tmp_path: Path) -> None:
-    class Stream:
-        """A scenario in which lessons run into one another."""
+class Stream:
+    """A scenario in which lessons run into one another."""
 
-        offers: frozenset[str] = frozenset()
+    offers: frozenset[str] = frozenset()
 
-        def __getattr__(self, name: str) -> Any:
-            return getattr(scenario_of(small), name)
+    def __init__(self, archive: Path) -> None:
+        self._scenario = scenario_of(archive)
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._scenario, name)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "needs = frozenset(['borders'])",
+        "def begin_lesson(self, learner, experience): pass",
+        "def lesson_samples(self, learner, experience): return experience.training",
+        "def end_lesson(self, learner, experience): pass",
+    ],
+)
+def test_a_method_that_needs_borders_or_acts_at_them_is_refused_by_a_stream_without(
+    small: Path, tmp_path: Path, line: str
+) -> None:
     with pytest.raises(InputError) as refused:
-        small_learner(Stream(), method_file(tmp_path, "needs = frozenset(['borders'])"))  # type: ignore[arg-type]
+        small_learner(Stream(small), method_file(tmp_path, line))
     expected = "method Mine needs lessons with a beginning and an end; the scenario is a stream without"
     assert str(refused.value) == expected
+
+
+def test_a_method_that_acts_in_steps_alone_may_learn_from_a_stream(small: Path, tmp_path: Path) -> None:
+    small_learner(Stream(small), method_file(tmp_path, "def step_done(self, learner, batch): pass"))

@@ -349,6 +349,29 @@ def test_the_answers_of_labels_not_met_may_be_anything_and_those_of_met_ones_num
         many_labels(answers, labels)
 
 
+def test_a_label_is_judged_in_each_domain_it_is_asked_in() -> None:
+    """Groups that judge one output, each of other queries; a unit here is a domain and has the mean of its labels."""
+    labels = (drawn(5, 30, 2) > 0).double()
+    answers = drawn(6, 30, 2)
+    domain = torch.arange(30) % 3
+    asked = torch.stack([domain == place for place in range(3) for _ in range(2)], dim=1)
+    truth = Truth(labels, asked, torch.tensor([0, 0, 1, 1, 2, 2]), 3, output=torch.tensor([0, 1] * 3))
+    for measure in ManyLabels().measure(answers, truth, torch.ones(30, 2).bool(), "test"):
+        score = {"average_precision": average_precision_score, "roc_auc": roc_auc_score}[measure.metric]
+        expected = [
+            np.mean([score(labels[domain == place, label], answers[domain == place, label]) for label in range(2)])
+            for place in range(3)
+        ]
+        np.testing.assert_allclose(measure.values, expected)
+        np.testing.assert_array_equal(measure.asked, [20] * 3)
+
+
+def test_the_labels_of_samples_tell_of_outputs() -> None:
+    assert OneClass().outputs_of(torch.tensor([4, 1, 4])) == [1, 4]
+    assert ManyLabels().outputs_of(torch.tensor([[NAN, 0, NAN, 1], [NAN, NAN, NAN, 0]])) == [1, 3]
+    assert LinkExists().outputs_of(torch.tensor([0, 1])) == [0]
+
+
 def hits_by_hand(k: int, linked: list[float], free: list[float]) -> float:
     """Hits@K as OGB defines it: the share of links strictly above the K-th highest of the pairs without one."""
     border = sorted(free, reverse=True)[k - 1]
@@ -392,7 +415,7 @@ def test_links_are_scored_in_each_group_they_are_asked_in() -> None:
     found = {
         measure.metric: measure for measure in problem.measure(answers, truth, torch.ones(24, 1).bool(), "validation")
     }
-    assert list(found) == [metric.name for metric in problem.metrics] == ["hits@3", "roc_auc"]
+    assert tuple(found) == problem.metrics == ("hits@3", "roc_auc")
     for metric, score in (
         ("hits@3", lambda one, other: hits_by_hand(3, other[one].tolist(), other[~one].tolist())),
         ("roc_auc", lambda one, other: roc_auc_score(one, other)),
