@@ -14,9 +14,17 @@ from torch.nn import functional
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.learner import Learner, Model
 from skeleton_cgl.learning.method import make_method
-from skeleton_cgl.methods.importance import sample_fisher, squared_gradient_of_loss
+from skeleton_cgl.methods.importance import (
+    _squares_of_rows,
+    _squares_one_by_one,
+    sample_fisher,
+    squared_gradient_of_loss,
+)
+from skeleton_cgl.scenarios.classes import ClassTasks
+from skeleton_cgl.scenarios.node import NodeScenario
 from skeleton_cgl.scenarios.scenario import Experience, Samples, Scenario, join
 from skeleton_cgl.scenarios.skeleton import SkeletonScenario
+from tests.graphs.planetoid_files import write_planetoid
 from tests.learning.by_hand import HandMade, balanced_cross_entropy, inputs_of
 from tests.learning.learners import ORDER, learn_tasks, seed_for, small_learner, weights_of
 from tests.scenarios.small import LAYOUT, SETTINGS, lesson, scenario_of, write_small
@@ -140,6 +148,40 @@ def test_the_sample_fisher_is_the_mean_over_single_samples(small: Path, setting:
     assert len(samples) > 64
     found = sample_fisher(learner, samples)
     assert_named_close(named(found, learner), fisher_sample_by_sample(learner, samples))
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_on_the_nodes_of_a_graph_the_sample_fisher_is_the_mean_over_single_nodes(tmp_path: Path, setting: str) -> None:
+    """Node by node, each asked about alone; nodes share the graph they pass through the backbone with."""
+    scenario = NodeScenario(write_planetoid(tmp_path), tasks=ClassTasks(setting=setting))
+    learner = after(scenario, ((0, 3), (1, 2)))
+    samples = join([lesson(scenario, (0, 3)).training, lesson(scenario, (0, 3), (1, 2)).training])
+    assert_named_close(named(sample_fisher(learner, samples), learner), fisher_sample_by_sample(learner, samples))
+
+
+def test_both_ways_to_the_sample_fisher_are_one_formula(small: Path) -> None:
+    """Many clips at once, and one loss after the other as on graphs."""
+    scenario = scenario_of(small)
+    learner = after(scenario, ((0, 3), (1, 2)))
+    batch = learner.batch(lesson(scenario, (0, 3), (1, 2)).training)
+    with learner.answering():
+        at_once, one_by_one = _squares_of_rows(learner, batch), _squares_one_by_one(learner, batch)
+    assert_named_close(named(one_by_one, learner), named(at_once, learner))
+
+
+@pytest.mark.parametrize("importance", ["batch", "sample"])
+def test_ewc_learns_nodes_and_holds_on_to_what_they_need(tmp_path: Path, importance: str) -> None:
+    scenario = NodeScenario(write_planetoid(tmp_path))
+    moved = []
+    for strength in (0.0, 1e5):
+        learner = small_learner(scenario, "ewc", {"strength": strength, "importance": importance}, epochs=8)
+        learn_tasks(learner, scenario, (0, 1))
+        (anchor,) = learner.method.anchors
+        assert (anchor.importance > 0).any()
+        learner.learn(lesson(scenario, (0, 1), (2, 3)), 1)
+        distance = weights_of(learner)[: len(anchor.parameters)] - anchor.parameters
+        moved.append(float((anchor.importance * distance.square()).sum() / anchor.importance.sum()))
+    assert moved[1] < 0.5 * moved[0]
 
 
 def test_the_two_importances_differ(small: Path) -> None:
