@@ -14,8 +14,8 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -96,6 +96,30 @@ class RandomScenario(LabelledSamples):
         return replace(lesson, training=samples, validation=samples)
 
 
+@dataclass(frozen=True)
+class OneBatch:
+    """Graphs batched already, so that those made for this once can go."""
+
+    content: "dgl.DGLGraph"
+    places = 1
+    independent = False
+
+    def __len__(self) -> int:
+        return int(self.content.batch_size)
+
+    def rows(self, chosen: Tensor) -> "OneBatch":
+        import dgl
+
+        graphs = dgl.unbatch(self.content)
+        return OneBatch(dgl.batch([graphs[row] for row in chosen.tolist()]))
+
+    def to(self, device: torch.device) -> "OneBatch":
+        return OneBatch(self.content.to(device))
+
+    def arranged(self, arrange: Callable[[Any], Any]) -> "OneBatch":  # noqa: ARG002
+        return self
+
+
 class DglPool:
     """The same clips as DGL graphs, batched anew whenever they are asked for; `rebuild` makes the graphs anew too."""
 
@@ -113,14 +137,16 @@ class DglPool:
         return graph
 
     def whole(self) -> Graphs:
-        return self._some(range(len(self.features)))
+        return Graphs(tuple(self._some(range(len(self.features)))))
 
-    def drawn(self, ids: Tensor, random: np.random.Generator) -> Graphs:  # noqa: ARG002
-        return self._some(ids.tolist())
+    def drawn(self, ids: Tensor, random: np.random.Generator) -> OneBatch:  # noqa: ARG002
+        import dgl
 
-    def _some(self, ids: Any) -> Graphs:
+        return OneBatch(dgl.batch(self._some(ids.tolist())))
+
+    def _some(self, ids: Iterable[int]) -> "list[dgl.DGLGraph]":
         made = self._graphs
-        return Graphs(tuple(self._graph(self.features[index]) if made is None else made[index] for index in ids))
+        return [self._graph(self.features[index]) if made is None else made[index] for index in ids]
 
 
 def on_graphs(scenario: Scenario, layout: JointLayout, rebuild: bool) -> Scenario:
