@@ -21,9 +21,10 @@ from skeleton_cgl.engine.learners import make_learner
 from skeleton_cgl.engine.plan import make_plan
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.engine.trial import refuse_forgetful_methods
-from skeleton_cgl.learning.learner import Learner
+from skeleton_cgl.learning.learner import Learner, Progress
 from skeleton_cgl.learning.training import Training
 from skeleton_cgl.process import settle
+from skeleton_cgl.scenarios.scenario import Experience, Samples
 from skeleton_cgl.scenarios.skeleton import SkeletonScenario
 from skeleton_cgl.skeletons.datasets import open_dataset
 
@@ -49,9 +50,9 @@ def measure_overhead(data: str, epochs: int, folder: Path) -> float:
     training = 0.0
     train = Learner._train
 
-    def timed(learner: Learner, *arguments: Any) -> None:
+    def timed(self: Learner, samples: Samples, experience: Experience, progress: Progress | None) -> None:
         nonlocal training
-        training += seconds(lambda: train(learner, *arguments))
+        training += seconds(lambda: train(self, samples, experience, progress))
 
     asked = study(data, epochs, tasks=3)
 

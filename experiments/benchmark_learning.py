@@ -33,11 +33,10 @@ from skeleton_cgl.parts import TEST, TRAINING, VALIDATION
 from skeleton_cgl.process import ensure_bfloat16_works, settle
 from skeleton_cgl.registry import METHODS
 from skeleton_cgl.scenarios.classes import ClassTasks
-from skeleton_cgl.scenarios.inputs import Clips
 from skeleton_cgl.scenarios.labelled import LabelledSamples
 from skeleton_cgl.scenarios.scenario import Experience, Facts, Samples
 from skeleton_cgl.scenarios.skeleton import SkeletonPool, facts_of
-from skeleton_cgl.skeletons import NTU, UCLA, Archive, JointLayout, Preparation, Recording
+from skeleton_cgl.skeletons import NTU, UCLA, Archive, JointLayout, Preparation, Recording, Source
 
 if TYPE_CHECKING:
     import dgl
@@ -49,10 +48,8 @@ EPOCHS = 10
 Scenario = TypeVar("Scenario", bound=LabelledSamples)
 
 
-class RandomClips:
+class RandomClips(Source):
     """A source of random recordings, the classes in turn."""
-
-    provenance: dict[str, str] = {}  # noqa: RUF012
 
     def __init__(self, layout: JointLayout, clips: int, frames: int) -> None:
         self.layout = layout
@@ -125,9 +122,9 @@ class DglPool:
 
     augmented = True
 
-    def __init__(self, clips: Clips, layout: JointLayout, rebuild: bool) -> None:
+    def __init__(self, clips: Tensor, layout: JointLayout, rebuild: bool) -> None:
         self.digest = f"graphs {rebuild}"
-        self.features = clips.content.permute(0, 3, 2, 1).flatten(2).contiguous()
+        self.features = clips.permute(0, 3, 2, 1).flatten(2).contiguous()
         self._layout = layout
         self._graphs = None if rebuild else [self._graph(features) for features in self.features]
 
@@ -151,7 +148,7 @@ class DglPool:
 
 def on_graphs(scenario: Scenario, layout: JointLayout, rebuild: bool) -> Scenario:
     """Return a scenario of clips that hands them out as DGL graphs."""
-    pool = DglPool(scenario.queries(()).pool.whole(), layout, rebuild)
+    pool = DglPool(scenario.queries(()).pool.whole().content, layout, rebuild)
     other = copy.copy(scenario)
     other._pool = pool
     other.facts = Facts("graph", {"features": pool.features.shape[2]})
@@ -270,7 +267,7 @@ def measure_methods(rounds: int) -> dict[str, float]:
     """Return the milliseconds per epoch of every method on its second task."""
     scenario = RandomScenario()
     prefix = scenario.lessons(scenario.default)
-    variants = {}
+    variants: dict[str, Callable[[], None]] = {}
     for name in METHODS.names():
         learner = make_learner(scenario, method=name, training=Training(epochs=EPOCHS))
         learner.learn(scenario.experience(prefix[:1]), 0)
