@@ -1,7 +1,7 @@
 """Whether two nodes of a domain are linked; the domains arrive one by one.
 
-The graph has the links between domains alone. Those within a domain are hidden, and asked about among as many pairs of
-it that are not linked.
+The graph has the links between domains alone. Those within a domain are hidden; some are asked about, among as many
+pairs of the domain that are not linked.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ from skeleton_cgl.scenarios.scenario import Experience, Facts, Need, Queries, Sa
 from skeleton_cgl.scenarios.settings import ScenarioSettings
 from tests.core.community import DOMAINS, FEATURES, Community, make_community
 
-K = 3
+K, LINKS = 1, 15
 _PARTS = (TRAINING, TRAINING, TRAINING, VALIDATION, TEST)
 
 
@@ -95,7 +95,8 @@ def _pairs(graph: Community, seed: int) -> tuple[np.ndarray, np.ndarray]:
     for domain in range(DOMAINS):
         own = within & (graph.domains == domain)
         links, others = (np.argwhere(own & which) for which in (linked, ~linked))
-        chosen += [links, random.permutation(others)[: len(links)]]
-        truth += [np.ones(len(links), dtype=np.int64), np.zeros(len(links), dtype=np.int64)]
+        for value, pairs in enumerate((others, links)):
+            chosen.append(random.permutation(pairs)[:LINKS])
+            truth.append(np.full(LINKS, value))
     shuffled = random.permutation(sum(map(len, truth)))
     return np.concatenate(chosen)[shuffled], np.concatenate(truth)[shuffled]
