@@ -1,4 +1,4 @@
-"""What the scripts of this folder share: a figure by name, its options on the command line, one line for what goes wrong.
+"""What the scripts of this folder share: a figure by name, with its options; one line for what goes wrong.
 
 The options of a figure are those of its class; see `skeleton-cgl ls figures`.
 """

@@ -9,5 +9,5 @@ from command import main
 
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
-        sys.exit("draw.py: which figure? python figures/draw.py NAME_OR_FILE STORE; `skeleton-cgl ls figures` lists names")
+        sys.exit("draw.py: which figure? draw.py NAME_OR_FILE STORE; `skeleton-cgl ls figures` lists names")
     main(sys.argv[1], None, sys.argv[2:])

@@ -4,17 +4,21 @@ Test answers are in the records too; the choice never looks at them.
 """
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import nan
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import pandas as pd
 import yaml
 from pydantic import Field, field_validator, model_validator
 
 from skeleton_cgl.analysis.results import Results
 from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.engine.orders import Orders
+from skeleton_cgl.engine.rows import LearnerRow
 from skeleton_cgl.engine.study import Component
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.files import write_beside
@@ -54,14 +58,17 @@ class Search(Study):
     def _tried(self, method: Component) -> list[Component]:
         grid = self.grid.get(str(method), {})
         points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
-        return [
-            method.model_copy(update={"parameters": {**method.parameters, **point}, "label": ""}) for point in points
-        ]
+        return [_with_parameters(method, point) for point in points]
 
     def as_study(self) -> Study:
         """Return the study that learns all candidates."""
         fields = {name: getattr(self, name) for name in Study.model_fields}
         return Study(**{**fields, "methods": tuple(itertools.chain(*self.candidates().values()))})
+
+
+def _with_parameters(method: Component, point: dict[str, Any]) -> Component:
+    words = " ".join([method.label, *(f"{parameter}={value}" for parameter, value in point.items())])
+    return Component(name=method.name, label=words if method.label else "", parameters={**method.parameters, **point})
 
 
 @dataclass(frozen=True)
@@ -73,7 +80,7 @@ class Candidate:
 
     def __str__(self) -> str:
         parameters = (f"{name}={value}" for name, value in self.component.parameters.items())
-        return " ".join([str(self.component), *parameters])
+        return self.component.label or " ".join([str(self.component), *parameters])
 
 
 @dataclass(frozen=True)
@@ -92,29 +99,25 @@ def run_search(search: Search, store: str | Path, **options: Any) -> tuple[Resul
     """Run what `store` lacks of a search; return its results and, if all runs are finished, what was chosen."""
     results = search.as_study().run(store, **options)
     finished = results.finished_runs == results.planned_runs
-    return results, choose(search, results) if finished else []
+    return results, choose(search, results.scores.learners, results.runs()) if finished else []
 
 
-def choose(search: Search, results: Results) -> list[Choice]:
+def choose(search: Search, learners: Sequence[LearnerRow], runs: pd.DataFrame) -> list[Choice]:
     """Return the choice for every method by validation AA, the mean over repeats and orders; the first of equals wins.
 
-    With several backbones or variants, a candidate is judged by its mean over them.
+    `runs` is what `Results.runs` gives. With several backbones or variants, its mean over them
+    judges a candidate.
     """
-    runs = results.runs()
     by_learner = runs[runs["noise"] == 0].groupby("learner")["validation_AA"]
     choices = []
     for method, components in zip(search.methods, search.candidates().values(), strict=True):
         tried = []
         for component in components:
             wanted = (component.name, component.parameters)
-            learners = [
-                learner.number
-                for learner in results.scores.learners
-                if (learner.method.name, dict(learner.method.parameters)) == wanted
-            ]
-            values = [value for learner, group in by_learner if learner in learners for value in group]
+            by = [each.number for each in learners if (each.method.name, dict(each.method.parameters)) == wanted]
+            values = [value for number, group in by_learner if number in by for value in group]
             if not values:
-                raise InputError(f"search {search.name!r}: no finished run of {component.written()}")
+                raise InputError(f"search {search.name!r}: no finished run of {Candidate(component, nan)}")
             tried.append(Candidate(component, fmean(values)))
         choices.append(Choice(method, tuple(sorted(tried, key=lambda each: -each.score))))
     return choices

@@ -46,7 +46,7 @@ def test_a_study_is_run_told_of_tabled_and_taken_elsewhere(run: Run, study: Path
     assert status[0]["study"] == "tiny"
     assert status[0]["done"] == status[0]["stages"]
     assert "0 left" in run("status", store)[1]
-    assert "replay" in run("table", store)[1]
+    assert "Replay" in run("table", store)[1]
     assert "4 of 4 runs" in run("report", store, "--out", tmp_path / "x.html")[1]
     table = json.loads(run("table", store, "--level", "class", "--format", "json")[1])
     run("export", store, "--study", "tiny", "--out", tmp_path / "x.csv.gz")
@@ -95,7 +95,9 @@ def test_failures_end_with_a_summary_and_exit_code_1(run: Run, study: Path, tmp_
     assert "LearningFailed" in run("status", tmp_path / "x.db")[1]
 
 
-@pytest.mark.parametrize("kind", ["methods", "backbones", "datasets", "scenarios"])
+@pytest.mark.parametrize(
+    "kind", ["methods", "backbones", "graph-backbones", "datasets", "scenarios", "figures", "metrics"]
+)
 def test_what_can_be_named_is_listed_with_a_word_on_each(run: Run, kind: str) -> None:
     code, text, _ = run("ls", kind)
     assert code == 0
@@ -104,8 +106,8 @@ def test_what_can_be_named_is_listed_with_a_word_on_each(run: Run, kind: str) ->
 
 @pytest.mark.parametrize("path", sorted(EXPERIMENTS.glob("*.yaml")), ids=lambda path: path.stem)
 def test_the_study_files_are_valid(path: Path) -> None:
-    from skeleton_cgl.engine.search import Search
-    from skeleton_cgl.learning.method import METHODS
+    from skeleton_cgl.registry import METHODS
+    from skeleton_cgl.search import Search
 
     study = Search.from_file(path).as_study() if "\ngrid:" in path.read_text() else Study.from_file(path)
     for variant in study.variants():
@@ -141,9 +143,10 @@ def test_orders_with_splits_of_their_own_are_a_study_each(study: Path, tmp_path:
     printed = [subprocess.run(script, check=True, capture_output=True, text=True).stdout for _ in range(2)]
     assert printed[0] == printed[1]
     rows = [line.split() for line in printed[0].splitlines()[2:4]]
-    assert [row[:3] for row in rows] == [["bare", "2", "1"], ["replay", "2", "1"]]
+    assert [row[:3] for row in rows] == [["Bare", "2", "1"], ["Replay", "2", "1"]]
     with Store(tmp_path / "own.db") as store:
         studies = store.studies()
-    assert [each["spec"]["seed"] for each in studies] == [1000, 1001]
-    assert studies[0]["digests"] != studies[1]["digests"]
-    assert [len(each["spec"]["orders"]["given"]) for each in studies] == [1, 1]
+    specs = [json.loads(each.spec) for each in studies]
+    assert [spec["seed"] for spec in specs] == [1000, 1001]
+    assert studies[0].digests != studies[1].digests
+    assert [len(spec["orders"]["given"]) for spec in specs] == [1, 1]

@@ -24,7 +24,7 @@ def accuracy_by_step(scores: Scores) -> pd.DataFrame:
     averages = np.full(scores.test.shape[:2], np.nan)
     for alike, matrix in accuracy_matrices(scores):
         averages[alike, : matrix.shape[-1]] = average_accuracy(matrix)
-    run, step = np.nonzero(np.arange(averages.shape[1]) < scores.steps[:, None])
+    run, step = np.nonzero(np.arange(scores.test.shape[1]) < scores.steps[:, None])
     rows = pd.DataFrame({"learner": scores.learner[run], "step": step + 1, "repeat": scores.repeat[run]})
     by_repeat = rows.assign(AA=averages[run, step]).groupby(["learner", "step", "repeat"], sort=False)["AA"]
     spread = {"lowest": 0, "lower_quartile": 0.25, "upper_quartile": 0.75, "highest": 1}

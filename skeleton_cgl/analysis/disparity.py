@@ -172,7 +172,7 @@ def expected_opd(values: np.ndarray, r: int | Sequence[int] | None = None) -> np
         some = wanted[start : start + block, None]
         ratios = np.concatenate([some / n, (i - some) / (i - 1)], axis=1)
         expected[start : start + block] = np.cumprod(ratios, axis=1) @ spread
-    return expected[0] if np.ndim(r) == 0 and r is not None else expected
+    return expected[0] if isinstance(r, int | np.integer) else expected
 
 
 def mixed_opd(values: np.ndarray) -> np.ndarray:

@@ -50,7 +50,7 @@ class StudyFigure(ABC, Generic[Value]):
         """Return the figure of what `compute` gave; there is no arithmetic here beyond placing."""
 
     def compute_several(self, several: Sequence[Results]) -> Value:
-        """Return what is drawn of several studies side by side; refuse more than one, unless a figure says otherwise."""
+        """Return what is drawn of several studies side by side; most figures refuse more than one."""
         if len(several) > 1:
             raise InputError(f"{type(self).__name__}: takes one study, found {len(several)}")
         return self.compute(several[0])

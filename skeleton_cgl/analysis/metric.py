@@ -6,11 +6,10 @@ To add one, derive from `Metric` in a file of its own, give a heading, and say w
         heading = "worst"
         note = "Worst: the lowest final accuracy of any class, mean over orders."
 
-        def measure(self, scores: Scores) -> Entry:
+        def measure(self, scores: Scores) -> Entry:  # noqa: ARG002
             return entry_of(scores, np.nanmin(scores.finals, axis=1))
 """
 
-from abc import ABC
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -149,11 +148,12 @@ class Findings:
                 for name, own in zip(self.names, reasons, strict=True)
                 if own == reason
             ]
-            notes.append(f"{reason}." if len(whose) == len(self.names) else f"{'; '.join(whose)}: {reason}.")
+            of_all = f"{reason[0].upper()}{reason[1:]}."
+            notes.append(of_all if len(whose) == len(self.names) else f"{'; '.join(whose)}: {reason}.")
         return tuple(notes)
 
 
-class Metric(ABC):
+class Metric:
     """Columns of the tables; see the head of this module for how to add one.
 
     heading: of its column. percent: whether its values are fractions, to be shown in percent. note: what a reader must
@@ -165,9 +165,10 @@ class Metric(ABC):
     note: ClassVar[str] = ""
     offers: ClassVar[tuple[str, ...]] = ()
 
-    def measure(self, scores: Scores) -> Entry:
+    def measure(self, scores: Scores) -> Entry:  # noqa: ARG002
         """Return the value of one learner from its scores: of the ordinary runs, with each order once."""
-        raise NotImplementedError(f"{type(self).__name__} has no `measure`")
+        name = type(self).__name__
+        raise InputError(f"metric {name}: method `measure` is missing; expected measure(scores) -> Entry")
 
     def columns(self, findings: Findings) -> tuple[MetricColumn, ...]:
         """Return the columns, with a cell for every learner of the findings."""

@@ -106,7 +106,7 @@ def settings_of(names: Iterable[LearnerName]) -> list[str]:
 
 
 def with_names(frame: pd.DataFrame, learners: Iterable[LearnerRow]) -> pd.DataFrame:
-    """Return a frame that has a column `learner` with columns backbone and method before it, and the swept ones last."""
+    """Return a frame with a column `learner` with columns backbone and method before, and the swept fields last."""
     names = numbered(name_learners(learners))
     of_rows = [names[number] for number in frame["learner"]]
     titles = {"backbone": [name.backbone for name in of_rows], "method": [name.method for name in of_rows]}

@@ -63,6 +63,9 @@ class Extras:
     figures: tuple[str, ...] = ()
 
 
+NO_EXTRAS = Extras()
+
+
 @dataclass(frozen=True)
 class Fact:
     """Something about what was run: its name, and what there is to say to it, line by line."""
@@ -85,7 +88,7 @@ def write_report(
     store: str | Path,
     out: str | Path,
     study: str | int | None = None,
-    extras: Extras = Extras(),
+    extras: Extras = NO_EXTRAS,
     progress: bool = False,
 ) -> Results:
     """Write the report of a study's finished runs to `out` (.html); return the results it is about.
@@ -103,7 +106,7 @@ def write_report(
     return results
 
 
-def report_page(results: Results, extras: Extras = Extras(), progress: bool = False) -> str:
+def report_page(results: Results, extras: Extras = NO_EXTRAS, progress: bool = False) -> str:
     """Return the whole page; it names its scripts by their digests, so that a browser runs no others."""
     figures = report_figures(results, extras.figures)
     tables = [
@@ -118,16 +121,14 @@ def report_page(results: Results, extras: Extras = Extras(), progress: bool = Fa
         spec=yaml.safe_dump(results.spec, sort_keys=False, allow_unicode=True),
         scatter=scatter_data(results.scores),
         tables=tables,
-        figures=[
-            _drawn(figure, results) for figure in tqdm(figures, "drawing", unit=" figures", disable=not progress)
-        ],
+        figures=[_drawn(figure, results) for figure in tqdm(figures, "drawing", unit=" figures", disable=not progress)],
         style=Markup((_HERE / "report.css").read_text(encoding="utf-8")),
         scripts=[Markup(script) for script in scripts],
         digests=[base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts],
     )
 
 
-def report_tables(results: Results, extras: Extras = Extras()) -> list[Table]:
+def report_tables(results: Results, extras: Extras = NO_EXTRAS) -> list[Table]:
     """Return the tables: performance, disparity of tasks and of classes, explained variance."""
     levels = [_disparity(results, level, extras) for level in LEVELS]
     return [performance_table(results.scores), *levels, variance_table(results.scores)]
@@ -171,9 +172,7 @@ def scatter_data(scores: Scores) -> dict[str, Any]:
     ends = np.array([0.0, 1.0])
     return {
         "units": list(scores.units),
-        "methods": [
-            {"name": name.method, "colour": name.colour, "symbol": _SYMBOLS[name.marker]} for name in methods
-        ],
+        "methods": [{"name": name.method, "colour": name.colour, "symbol": _SYMBOLS[name.marker]} for name in methods],
         "backbones": settings,
         "orders": [[list(task) for task in order] for order in orders],
         "bounds": {length: _plain(forgetting_bound(ends, length)) for length in lengths},
@@ -245,7 +244,9 @@ def _image(figure: Figure) -> str:
 def _plain(values: Any) -> list[Any]:
     """Return numbers as lists, rounded to four decimals, None for what is not a number."""
     rounded = np.round(np.asarray(values, dtype=float), 4) + 0.0
-    return np.where(np.isnan(rounded), None, rounded).tolist()
+    plain = rounded.astype(object)
+    plain[np.isnan(rounded)] = None
+    return list(plain.tolist())
 
 
 def _time(iso: str) -> str:

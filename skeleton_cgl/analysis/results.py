@@ -11,7 +11,7 @@ import pandas as pd
 from skeleton_cgl.analysis.disparity import disparity
 from skeleton_cgl.analysis.names import name_learners, numbered, with_names
 from skeleton_cgl.analysis.performance import accuracies, runs
-from skeleton_cgl.analysis.scores import ScoredRun, Scores
+from skeleton_cgl.analysis.scores import ScoredRun, Scores, choose
 from skeleton_cgl.engine.rows import LearnerRow, RunRow
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.errors import InputError
@@ -28,16 +28,19 @@ class Results:
     Repeats of one learner are compared order by order: once one of them is finished, others that are only begun are
     left out too, and `left_out` says which.
 
-    All frames are in percent, and have the columns backbone and method (what they are called), learner (its number),
-    and one for every field the study sweeps, such as "backbone.width".
+    score: the recorded metric to go by, instead of the leading one. All frames are in percent, and have the columns
+    backbone and method (what they are called), learner (its number), and one for every field the study sweeps, such as
+    "backbone.width".
     """
 
-    def __init__(self, store: str | Path, study: str | int | None = None) -> None:
+    def __init__(self, store: str | Path, study: str | int | None = None, score: str | None = None) -> None:
         with Store(store, must_exist=True) as opened:
             self.study = opened.study(study)
             learners = tuple(opened.learners(self.study.number))
             planned = opened.runs(self.study.number)
-            scores = opened.scores(self.study.metrics[0])
+            recorded = self.study.metrics
+            metric = recorded[0] if score is None else choose("score", score, recorded)
+            scores = opened.scores(metric)
         self.path = Path(store)
         self.summary: Any = None
         """What the run that made these results came to; set by whoever ran it."""
@@ -45,7 +48,7 @@ class Results:
         complete = [run for run in planned if all(key in scores for key in run.keys)]
         self.finished_runs = len(complete)
         complete, self.left_out = _without_begun_repeats(planned, complete, learners)
-        self.scores = _scores(learners, self.study.units, complete, scores, self.study.metrics[0])
+        self.scores = _scores(learners, self.study.units, complete, scores, metric)
 
     @property
     def units(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""A table as a value: what is shown, to whom it belongs, and the numbers behind it. `rendering` writes it in any form."""
+"""A table as a value: what is shown, and the numbers behind it. `rendering` writes it in any form."""
 
 import math
 from dataclasses import dataclass, replace

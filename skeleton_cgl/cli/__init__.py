@@ -4,6 +4,7 @@ import sys
 
 import typer
 
+from skeleton_cgl.cli.checking import checking
 from skeleton_cgl.cli.data import data
 from skeleton_cgl.cli.exchange import exchange
 from skeleton_cgl.cli.running import running
@@ -17,7 +18,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verbs in (data, running, showing, exchange):
+for verbs in (data, running, checking, showing, exchange):
     app.add_typer(verbs)
 
 

@@ -29,3 +29,4 @@ Anyway = Annotated[
     bool, typer.Option("--anyway", help="Also where our study is unlike the published one; differences are marked.")
 ]
 Retry = Annotated[bool, typer.Option("--retry", help="Run again what failed before.")]
+Traceback = Annotated[bool, typer.Option("--traceback", help="Show the whole way to every error.")]

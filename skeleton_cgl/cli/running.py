@@ -7,11 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from skeleton_cgl.cli.options import Changes, Cluster, NewStore, Retry, StoreFile, StudyFile, Workers
+from skeleton_cgl.cli.options import Changes, Cluster, NewStore, Retry, StoreFile, StudyFile, Traceback, Workers
 
 running = typer.Typer()
-
-Traceback = Annotated[bool, typer.Option("--traceback", help="Show the whole way to every error.")]
 
 
 @running.command()
@@ -98,7 +96,7 @@ def status(store: StoreFile, as_json: Annotated[bool, typer.Option("--json", hel
 
     Example: skeleton-cgl status results/quickstart.db
     """
-    from skeleton_cgl.engine.status import describe_status, status_of
+    from skeleton_cgl.engine.status import describe_status, status_of, status_values
 
     found = status_of(store)
-    typer.echo(json.dumps(found, indent=2) if as_json else describe_status(found))
+    typer.echo(json.dumps(status_values(found), indent=2) if as_json else describe_status(found))

@@ -20,7 +20,9 @@ def table(
     ] = None,
     columns: Annotated[
         str | None,
-        typer.Option(help="Columns by heading, or metrics by name or file: AA,AF,mine.py", show_default="what there is"),
+        typer.Option(
+            help="Columns by heading, or metrics by name or file: AA,AF,mine.py", show_default="what there is"
+        ),
     ] = None,
     sort: Annotated[
         str | None, typer.Option(help="Sort by a column; -COLUMN: falling.", show_default="by method")
@@ -32,6 +34,9 @@ def table(
     ] = None,
     published: Published = None,
     anyway: Anyway = False,
+    score: Annotated[
+        str | None, typer.Option(help="A recorded score, such as roc_auc.", show_default="the leading one")
+    ] = None,
 ) -> None:
     """Print accuracy, forgetting and order sensitivity of every method, in percent, lowest and highest marked.
 
@@ -42,7 +47,7 @@ def table(
     from skeleton_cgl.analysis.rendering import SUFFIXES, render, write_table
     from skeleton_cgl.analysis.tables import default_level, study_table
 
-    results = _opened(store, study)
+    results = _opened(store, study, score)
     beside = None if published is None else Beside(published, anyway)
     findings = Findings(results.scores, level or default_level(results.scores), results.study, beside)
     found = study_table(findings, [each.strip() for each in columns.split(",")] if columns else ())
@@ -110,27 +115,27 @@ def draw(
 @showing.command()
 def ls(
     kind: Annotated[
-        Literal["methods", "backbones", "datasets", "scenarios", "figures", "metrics"],
+        Literal["methods", "backbones", "graph-backbones", "datasets", "scenarios", "figures", "metrics"],
         typer.Argument(show_default=False),
     ],
 ) -> None:
-    """List what can be named in a study file or on the command line, with a word on each.
+    """List what can be named in a study file or on the command line, with a word on each; a file of your own can, too.
 
     Example: skeleton-cgl ls methods
     """
-    from skeleton_cgl.registry import KINDS
+    from skeleton_cgl.registry import LISTED
 
-    entries = KINDS[kind.removesuffix("s")].described()
+    entries = LISTED[kind].described()
     width = max(len(name) for name in entries)
     for name, meaning in entries.items():
         typer.echo(f"{name:<{width}}  {meaning}")
 
 
-def _opened(store: Path, study: str | None) -> Any:
+def _opened(store: Path, study: str | None, score: str | None = None) -> Any:
     """Return the results of a study and say what is left out; refuse one of which no run is finished."""
     from skeleton_cgl.analysis.results import Results
 
-    results = Results(store, study)
+    results = Results(store, study, score)
     results.check_finished()
     for line in results.left_out:
         typer.echo(line, err=True)

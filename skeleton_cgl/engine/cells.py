@@ -146,6 +146,6 @@ def _counts_text(counts: np.ndarray | None) -> str:
 def _counts(text: str) -> np.ndarray:
     # As JSON, because that is read much faster than number by number.
     counts = np.array(json.loads("[[" + text.replace(" ", ",").replace(";", "],[") + "]]"))
-    if counts.dtype.kind != "i":
-        raise ValueError(f"expected whole numbers, found {text[:40]!r}")
+    if counts.dtype.kind != "i" or counts.shape != 2 * counts.shape[:1]:
+        raise ValueError(f"expected counts (K, K), found {text[:40]!r}")
     return counts

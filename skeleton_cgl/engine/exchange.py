@@ -188,7 +188,7 @@ def read_export(path: str | Path, progress: bool = False) -> Exported:
     try:
         studies = tuple(study_of(described, runs.pop(str(described["id"]), [])) for described in head["studies"])
     except _UNREADABLE as error:
-        raise InputError(f"{path}: the first line does not describe the studies: {error!r}") from error
+        raise InputError(f"{path}: its studies cannot be read: {error!r}") from error
     if runs:
         raise InputError(f"{path}: the first line says nothing of study {', '.join(runs)}, which has rows")
     return Exported(studies, tuple(records))

@@ -9,13 +9,13 @@ from tqdm import tqdm
 from skeleton_cgl.durations import duration
 from skeleton_cgl.engine.orders import TooManyOrders
 from skeleton_cgl.engine.plan import Plan, Stage, make_plan
-from skeleton_cgl.engine.stage import Branch, learn_branch
+from skeleton_cgl.engine.stage import Branch, Outcome, learn_branch
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.engine.study import Study
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.scenarios.scenario import Scenario
 
-_TELLING_SECONDS = 0.3
+_TELLING_SECONDS = 0.1
 """A stage of fewer epochs that takes this long tells how long the whole one will."""
 
 
@@ -98,15 +98,29 @@ def _expected_seconds(plan: Plan, done: set[str]) -> float | None:
 def _seconds_of_second(study: Study, scenario: Scenario, stages: tuple[Stage, ...]) -> float | None:
     """Return about how long the second of two stages takes, by as few epochs as tell; None if one fails.
 
-    The first loads and arranges things, and has no past task to look after.
+    The first loads and arranges things, and has no past lesson to look after. What a stage takes beside its epochs is
+    told by a stage of one.
     """
-    epochs = 1
+
+    def learned(stage: Stage, epochs: int, state: bytes | None) -> Outcome:
+        short = study.model_copy(update={"training": study.training.model_copy(update={"epochs": epochs})})
+        return learn_branch(short, scenario, Branch((stage,), state, frozenset([stage.key])))[0]
+
+    start = learned(stages[0], 1, None)
+    whole, first, epochs = study.training.epochs, 0.0, 1
+    if start.record is None:
+        return None
+    if len(stages) == 1:
+        return start.record.made.seconds * whole
     while True:
-        training = study.training.model_copy(update={"epochs": epochs})
-        outcomes = learn_branch(study.model_copy(update={"training": training}), scenario, Branch(stages, None))
-        record = outcomes[-1].record
+        record = learned(stages[1], epochs, start.state).record
         if record is None:
             return None
-        if record.made.seconds >= _TELLING_SECONDS or epochs == study.training.epochs:
-            return record.made.seconds * study.training.epochs / epochs
-        epochs = min(4 * epochs, study.training.epochs)
+        seconds, first = record.made.seconds, first or record.made.seconds
+        if epochs == whole:
+            return seconds
+        if seconds >= _TELLING_SECONDS:
+            # With a stage of one epoch to compare with, what does not grow with the epochs is known.
+            by_epoch = seconds if epochs == 1 else max(0.0, seconds - first) / (epochs - 1)
+            return first + by_epoch * (whole - 1)
+        epochs = min(4 * epochs, whole)

@@ -106,7 +106,7 @@ class Plan:
             digests=tuple(self.digests),
             units=tuple(unit.name for unit in scenario.units),
             default=scenario.default,
-            metrics=tuple(metric.name for metric in scenario.problem.metrics),
+            metrics=scenario.problem.metrics,
         )
 
     def setting(self, stage: Stage) -> tuple[Study, Scenario]:

@@ -180,7 +180,7 @@ def pack_scores(scores: tuple[Measure, ...]) -> bytes:
             every[2].append(counts)
     content = b"".join(array.tobytes() for arrays in every for array in arrays)
     # A small window: to set up a large one takes longer than to compress so little.
-    compressor = zlib.compressobj(wbits=12, memLevel=5)
+    compressor = zlib.compressobj(level=3, wbits=12, memLevel=5)
     return compressor.compress(_written_head(tuple(entries)) + content) + compressor.flush()
 
 

@@ -62,17 +62,20 @@ def learn_branch(
     """Learn the stages of a branch one after the other; a failed stage ends it."""
     settle()
     learner = branch.stages[0].new_learner(study, scenario)
-    if branch.state is not None:
-        learner.restore(from_bytes(branch.state))
-    outcomes = []
+    start = None if branch.state is None else from_bytes(branch.state)
+    outcomes: list[Outcome] = []
     for stage in branch.stages:
         started = time.perf_counter()
         try:
+            if start is not None and not outcomes:
+                learner.restore(start)
             told = partial(progress, stage) if progress else None
             learner.learn(scenario.experience(stage.prefix), stage.seed(study), told)
             # The prefix is the plan's: nothing that a method can write decides what is asked, or how it is scored.
             scores = scenario.score(learner.answer(scenario.queries(stage.prefix)), stage.prefix)
-            state = learner.state()
+            seconds = time.perf_counter() - started
+            state = to_bytes(learner.state()) if stage.key in branch.kept else None
+            remembered = _size(learner.method.state())
         except (Exception, SystemExit) as error:  # noqa: BLE001
             # A user's method or backbone may raise anything; it costs this branch, and is told.
             trace = "".join(traceback.format_exception(error))
@@ -80,14 +83,13 @@ def learn_branch(
             outcomes.append(Outcome(stage.key, failure=Failure(reason, trace)))
             break
         made = Made(
-            seconds=time.perf_counter() - started,
+            seconds=seconds,
             host=socket.gethostname(),
             versions=_versions(),
             seed=stage.seed(study),
-            kept=_size(state["method"]),
+            kept=remembered,
         )
-        kept = to_bytes(state) if stage.key in branch.kept else None
-        outcomes.append(Outcome(stage.key, Record(stage.key, scores, made), kept))
+        outcomes.append(Outcome(stage.key, Record(stage.key, scores, made), state))
     return outcomes
 
 

@@ -10,6 +10,7 @@ import glob
 import itertools
 import json
 import sqlite3
+import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -50,7 +51,9 @@ def upgrade(connection: sqlite3.Connection, path: Path) -> None:
     A copy is kept beside as NAME.v1. Refused, with the store as it was: a copy of another store in that place, and
     content that cannot be read.
     """
-    _keep_copy(path, path.with_name(f"{path.name}.v1"))
+    kept = path.with_name(f"{path.name}.v1")
+    _keep_copy(path, kept)
+    print(f"{path}: of an older release; it is upgraded, and kept as it was in {kept.name}", file=sys.stderr)
     for table in _MOVED:
         connection.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
     for table in schema.TABLES:

@@ -297,6 +297,13 @@ class Learner:
         if state:
             self.optimizer.state[after] = state
 
+    def _lay_out_optimizer(self) -> None:
+        """Let the optimizer's memory of a parameter lie as the parameter does: fused steps go through both alike."""
+        for parameter, memory in self.optimizer.state.items():
+            for name, value in memory.items():
+                if value.shape == parameter.shape:
+                    memory[name] = torch.empty_like(parameter, requires_grad=False).copy_(value)
+
     def state(self) -> dict[str, Any]:
         """Return everything a learner is, as tensors and plain values that later learning leaves alone."""
         return copy.deepcopy(
@@ -319,6 +326,7 @@ class Learner:
         groups = self.optimizer.state_dict()["param_groups"]
         # An optimizer changes what it is given in place; the other parts are copied or never changed.
         self.optimizer.load_state_dict({"state": copy.deepcopy(state["optimizer"]), "param_groups": groups})
+        self._lay_out_optimizer()
         self.method.restore(state["method"])
 
 

@@ -1,3 +1,6 @@
 """Scenarios: data, a problem and an incremental setting; one file per kind, found by its name."""
 
-SHARED = ("classes", "inputs", "labelled", "lessons", "measures", "problem", "scenario", "settings", "split")
+SHARED = (
+    *("classes", "inputs", "labelled", "lessons", "made_up", "measures"),
+    *("problem", "scenario", "settings", "split"),
+)

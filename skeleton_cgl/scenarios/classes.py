@@ -18,8 +18,8 @@ class ClassTasks(Checked):
 
     setting: "class-il", a query reveals nothing; "task-il", it reveals its task, and is answered among that task's
     classes. classes: a subset of the data set's, by number or name; the others are neither learned nor asked about.
-    classes_per_task: so many in ascending order make a task; rest: what becomes of a last task with fewer, a task of its
-    "own", "join" the one before, or "drop" its classes. tasks: the default tasks spelled out instead.
+    classes_per_task: so many in ascending order make a task; rest: what becomes of a last task with fewer, a task of
+    its "own", "join" the one before, or "drop" its classes. tasks: the default tasks spelled out instead.
     """
 
     setting: Literal["class-il", "task-il"] = "class-il"

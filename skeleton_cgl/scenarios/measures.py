@@ -8,17 +8,11 @@ QUERIED = ("test", "validation")
 """The parts whose samples are asked about."""
 
 
-@dataclass(frozen=True)
-class MetricName:
-    """A metric as a problem names it: the leading one of a scenario is what tables and disparities are made of."""
-
-    name: str
-    higher_is_better: bool = True
-
-
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """The values (U,) of one metric on one part, a number per unit, NaN where nothing was asked.
+    """The values (U,) of one metric on one part, a number from 0 to 1 per unit, NaN where nothing was asked.
+
+    The larger, the better: an error is recorded as what it leaves of 1.
 
     asked (U,): the number of queries behind each. counts (K, K): how often each class was answered for each true one,
     where a query has one class; None elsewhere.

@@ -10,12 +10,11 @@ from typing import Protocol
 
 import numpy as np
 import torch
-from sklearn.metrics import average_precision_score, roc_auc_score
 from torch import Tensor
 from torch.nn import functional
 
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.scenarios.measures import Measure, MetricName
+from skeleton_cgl.scenarios.measures import Measure
 
 
 @dataclass(frozen=True)
@@ -60,11 +59,11 @@ class Columns(Protocol):
 class Problem(Protocol):
     """One class, many labels, a link: the loss of outputs, and the worth of answers.
 
-    metrics: what `measure` gives, the leading one first.
+    metrics: the names of what `measure` gives, the larger the better; tables and disparities are of the first.
     """
 
     @property
-    def metrics(self) -> tuple[MetricName, ...]: ...
+    def metrics(self) -> tuple[str, ...]: ...
 
     def outputs_of(self, labels: Tensor) -> list[int]:
         """Return the outputs that the labels of samples tell of, ascending."""
@@ -95,7 +94,7 @@ class Problem(Protocol):
 class OneClass:
     """A query has one class: cross-entropy in which classes count equally; accuracy, with the confusion counts."""
 
-    metrics: tuple[MetricName, ...] = (MetricName("accuracy"),)
+    metrics: tuple[str, ...] = ("accuracy",)
 
     def outputs_of(self, labels: Tensor) -> list[int]:
         return _numbers(labels.unique())
@@ -139,7 +138,7 @@ class ManyLabels:
     Labels are 0 and 1, and NaN where not known. A group judges one label: of all queries, or of those of a domain.
     """
 
-    metrics: tuple[MetricName, ...] = (MetricName("average_precision"), MetricName("roc_auc"))
+    metrics: tuple[str, ...] = ("average_precision", "roc_auc")
 
     def outputs_of(self, labels: Tensor) -> list[int]:
         return _numbers((~labels.isnan()).any(dim=0).nonzero()[:, 0])
@@ -162,20 +161,19 @@ class ManyLabels:
     def measure(self, answers: Tensor, truth: Truth, among: Tensor, part: str) -> tuple[Measure, ...]:
         """Return both metrics; 0 for a label that is not among what was met, NaN where one is not defined."""
         _refuse_nan(answers, among)
-        scores = {"average_precision": average_precision_score, "roc_auc": roc_auc_score}
         judged = range(answers.shape[1]) if truth.output is None else truth.output.tolist()
         met = torch.where(among, answers, -torch.inf)
         measures = []
         for metric in self.metrics:
             by_group = [
-                self._score(scores[metric.name], met[asked, label], truth.labels[asked, label], among[asked, label])
+                self._score(metric, met[asked, label], truth.labels[asked, label], among[asked, label])
                 for asked, label in zip(truth.asked.T, judged, strict=True)
             ]
-            measures.append(truth.measure(part, metric.name, torch.tensor(by_group, dtype=torch.float64)))
+            measures.append(truth.measure(part, metric, torch.tensor(by_group, dtype=torch.float64)))
         return tuple(measures)
 
-    def _score(self, score: "_Score", answers: Tensor, labels: Tensor, among: Tensor) -> float:
-        return _defined(score, labels, answers) if among.any() else 0.0 if len(labels) else np.nan
+    def _score(self, metric: str, answers: Tensor, labels: Tensor, among: Tensor) -> float:
+        return _binary_score(metric, labels, answers) if among.any() else 0.0 if len(labels) else np.nan
 
 
 @dataclass(frozen=True)
@@ -185,8 +183,8 @@ class LinkExists:
     k: int = 50
 
     @property
-    def metrics(self) -> tuple[MetricName, ...]:
-        return MetricName(f"hits@{self.k}"), MetricName("roc_auc")
+    def metrics(self) -> tuple[str, ...]:
+        return f"hits@{self.k}", "roc_auc"
 
     def outputs_of(self, labels: Tensor) -> list[int]:  # noqa: ARG002
         return [0]
@@ -209,10 +207,10 @@ class LinkExists:
         for asked in truth.asked.T:
             labels, found = truth.labels[asked], answers[asked, 0]
             hits.append(hits_at(self.k, labels, found))
-            areas.append(_defined(roc_auc_score, labels, found))
+            areas.append(_binary_score("roc_auc", labels, found))
         by_group = (torch.tensor(values, dtype=torch.float64) for values in (hits, areas))
         pairs = zip(self.metrics, by_group, strict=True)
-        return tuple(truth.measure(part, metric.name, values) for metric, values in pairs)
+        return tuple(truth.measure(part, metric, values) for metric, values in pairs)
 
 
 def hits_at(k: int, labels: Tensor, found: Tensor) -> float:
@@ -237,12 +235,12 @@ def scopes(lessons: Sequence[Sequence[int]], outputs: int) -> Tensor:
     return table
 
 
-class _Score(Protocol):
-    def __call__(self, labels: np.ndarray, found: np.ndarray, /) -> float: ...
+def _binary_score(metric: str, labels: Tensor, found: Tensor) -> float:
+    """Return a metric of binary labels; NaN where they are all alike, or there are none."""
+    # Not above: it takes a second to load, and most problems never need it.
+    from sklearn import metrics
 
-
-def _defined(score: _Score, labels: Tensor, found: Tensor) -> float:
-    """Return a score of binary labels; NaN where they are all alike, or there are none."""
+    score = {"average_precision": metrics.average_precision_score, "roc_auc": metrics.roc_auc_score}[metric]
     if not len(labels) or bool((labels == labels[0]).all()):
         return np.nan
     # −∞, for what was never met, is below all others; the scores know finite numbers only.

@@ -3,6 +3,7 @@
 import hashlib
 from pathlib import Path
 from typing import Any, Literal
+from weakref import WeakValueDictionary
 
 import numpy as np
 import torch
@@ -18,7 +19,7 @@ from skeleton_cgl.scenarios.scenario import Facts
 from skeleton_cgl.scenarios.settings import ScenarioSettings
 from skeleton_cgl.scenarios.split import Split, divide
 from skeleton_cgl.seeds import seed_of
-from skeleton_cgl.skeletons import Archive, Augmentation, Preparation
+from skeleton_cgl.skeletons import Archive, Augmentation, Preparation, Source
 from skeleton_cgl.skeletons.datasets import open_dataset
 from skeleton_cgl.skeletons.preparation import make_clip
 
@@ -47,7 +48,7 @@ class SkeletonScenario(LabelledSamples):
 
     def __init__(
         self,
-        data: str | Path = "synthetic",
+        data: str | Path | Source = "synthetic",
         tasks: ClassTasks | None = None,
         split: Split | None = None,
         preparation: dict[str, Any] | None = None,
@@ -111,7 +112,8 @@ class SkeletonPool:
         self._preparation = preparation
         self._augmentation = augmentation
         self._sequences = [archive.sequence(index) for index in order] if augmentation else []
-        self._clips = _channels_first(archive.clips(order, preparation))
+        self._clips = _clips_of(archive, preparation)
+        self._order = torch.from_numpy(order)
 
     @property
     def augmented(self) -> bool:
@@ -119,7 +121,7 @@ class SkeletonPool:
         return self._augmentation is not None
 
     def whole(self) -> Clips:
-        return self._clips
+        return self._clips.rows(self._order)
 
     def drawn(self, ids: Tensor, random: np.random.Generator) -> Clips:
         clips = [
@@ -127,6 +129,18 @@ class SkeletonPool:
             for index in ids.tolist()
         ]
         return _channels_first(np.stack(clips))
+
+
+_IN_USE: WeakValueDictionary[tuple[str, str], Clips] = WeakValueDictionary()
+"""The clips that pools in use were made of, so that the repeats of a study read and prepare them once."""
+
+
+def _clips_of(archive: Archive, preparation: Preparation) -> Clips:
+    wanted = (archive.digest, preparation.model_dump_json())
+    clips = _IN_USE.get(wanted)
+    if clips is None:
+        clips = _IN_USE[wanted] = _channels_first(archive.clips(preparation=preparation))
+    return clips
 
 
 def _channels_first(clips: np.ndarray) -> Clips:

@@ -16,12 +16,14 @@ from skeleton_cgl.skeletons.recording import Source
 _DECLARED = {"layout": JointLayout, "classes": tuple, "preparation": Preparation}
 
 
-def open_dataset(name_or_path: str | Path) -> Archive:
+def open_dataset(name_or_path: str | Path | Source) -> Archive:
     """Return the archive at a path, or in memory all that a reader yields which needs no file.
 
-    A reader is called by its known name (synthetic), `module:Class` or the path of its Python file. A known name comes
-    before a file of that name. Refused: what is none of these, and a reader that needs files.
+    A reader is called by its known name (synthetic), `module:Class` or the path of its Python file, or given as it is.
+    A known name comes before a file of that name. Refused: what is none of these, and a reader that needs files.
     """
+    if isinstance(name_or_path, Source):
+        return Archive.in_memory(name_or_path)
     name = str(name_or_path)
     path = Path(name)
     if name in DATASETS.names() or path.suffix == ".py" or (":" in name and not path.exists()):

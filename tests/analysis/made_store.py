@@ -1,40 +1,63 @@
 """Stores made up for the tests: a study and its records as if learned, without learning."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-import pandas as pd
+import numpy as np
 
-from skeleton_cgl.analysis.performance import RUN
-from skeleton_cgl.engine.record import Record
+from skeleton_cgl.analysis.results import Results
+from skeleton_cgl.analysis.scores import Scores
+from skeleton_cgl.engine.record import Made, Record
+from skeleton_cgl.engine.rows import RunRow, StudyRow
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.scenarios.lessons import describe
+from skeleton_cgl.scenarios.measures import Measure
 
-UNITS = ("walk", "sit", "stand", "throw", "carry", "drop")
-VERSIONS = {"skeleton_cgl": "0.1.0", "torch": "2.13.0"}
+VERSIONS = (("skeleton_cgl", "0.1.0"), ("torch", "2.13.0"))
 
 
-def made_store(path: Path, records: pd.DataFrame, name: str = "made", units: tuple[str, ...] = UNITS) -> Path:
-    """Write a store of one study with these records, 1.5 seconds each on two machines, and a run never finished."""
-    orders = [order for order, kind in zip(records["order"], records["kind"], strict=True) if kind == "task"]
-    repeats = records["repeat"].nunique()
-    study = {
-        "id": 1,
-        "name": name,
-        "spec": {"name": name, "scenario": {"data": "made.h5"}, "repeats": repeats, "seed": 3, "noise_floor": 0},
-        "digests": [f"digest of repeat {repeat}" for repeat in range(repeats)],
-        "units": list(units),
-        "tasks": sorted(orders[0]),
-        "created": "2026-01-02T03:04:05+00:00",
-    }
-    unfinished = ("task", "gcn", "bare", 99, 0, describe(orders[0]))
-    runs = {unfinished: ["absent"]}
-    kept = []
-    for number, row in enumerate(records.sort_values("step", kind="stable").to_dict("records")):
-        backbone, method, repeat, noise, kind, order = (row[column] for column in RUN)
-        host = f"machine-{number % 2}"
-        record = Record(f"{number:032}", row["test"], row["validation"], 1.5, host, VERSIONS, seed=number)
-        runs.setdefault((kind, backbone, method, repeat, noise, describe(order)), []).append(record.key)
-        kept.append((describe(order[: row["step"]]), backbone, method, repeat, noise, record))
+def made_store(path: Path, scores: Scores, name: str = "made", **fields: Any) -> Path:
+    """Write a store of one study with these scores, 1.5 seconds a stage on two machines, and a run never finished.
+
+    `fields` are those of its study file.
+    """
+    repeats = len({run.repeat for run in scores.runs})
+    default = tuple(sorted(next((run.order for run in scores.runs if run.kind == "task"), scores.runs[0].order)))
+    spec = {"name": name, "scenario": {"data": "made.h5"}, "repeats": repeats, "seed": 3, "noise_floor": 0, **fields}
+    study = StudyRow(
+        number=0,
+        name=name,
+        spec=json.dumps(spec),
+        digests=tuple(f"digest of repeat {repeat}" for repeat in range(repeats)),
+        units=scores.units,
+        default=default,
+        created="2026-01-02T03:04:05+00:00",
+    )
+    runs = [RunRow(scores.learners[0].number, "task", 99, 0, default, ("absent",) * len(default))]
+    records = []
+    for place, run in enumerate(scores.runs):
+        keys = tuple(f"{place:016}{step:016}" for step in range(len(run.order)))
+        runs.append(RunRow(run.learner, run.kind, run.repeat, run.noise, run.order, keys))
+        for step, key in enumerate(keys):
+            parts = {"test": scores.test[place, step], "validation": scores.validation[place, step]}
+            measures = tuple(_measure(part, scores.metric, values) for part, values in parts.items())
+            number = len(records)
+            made = Made(
+                1.5, f"machine-{number % 2}", VERSIONS, number, created=f"2026-01-02T04:00:{number % 60:02}+00:00"
+            )
+            records.append((describe(run.order[: step + 1]), Record(key, measures, made)))
     with Store(path) as store:
-        store.take_over([study], {1: runs}, kept)
+        store.add_study(replace(study, metrics=(scores.metric,)), scores.learners, runs)
+        store.add(records)
     return path
+
+
+def made_results(folder: Path, scores: Scores, name: str = "made", **fields: Any) -> Results:
+    """Return the results of a store with these scores."""
+    return Results(made_store(folder / f"{name}.db", scores, name, **fields))
+
+
+def _measure(part: str, metric: str, values: np.ndarray) -> Measure:
+    return Measure(part, metric, values, np.where(np.isnan(values), 0, 100).astype(np.int64))

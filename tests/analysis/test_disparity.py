@@ -1,4 +1,5 @@
-from itertools import combinations, product
+from dataclasses import replace
+from itertools import combinations, permutations, product
 from math import comb
 
 import numpy as np
@@ -17,7 +18,20 @@ from skeleton_cgl.analysis import (
     order_disparity,
 )
 from skeleton_cgl.errors import InputError
-from tests.analysis.made_records import CLASS_ORDER, ORDERS, TASKS, as_records, random_records, run_records
+from tests.analysis.made_scores import (
+    CLASS_ORDER,
+    ORDERS,
+    TASKS,
+    UNEVEN,
+    as_scores,
+    in_sequence,
+    learner,
+    random_runs,
+    random_scores,
+    renamed,
+    run,
+    without_queries,
+)
 
 tables = st.tuples(st.integers(1, 7), st.integers(1, 3)).flatmap(
     lambda shape: arrays(float, shape, elements=st.floats(0, 1))
@@ -26,7 +40,7 @@ tables = st.tuples(st.integers(1, 7), st.integers(1, 3)).flatmap(
 
 def test_task_disparity_by_hand() -> None:
     finals = [[100, 80, 0, 0, 50, 50], [60, 40, 0, 20, 50, 50], [90, 70, 10, 10, 50, 50]]
-    table = disparity(as_records(run_records(final, order) for final, order in zip(finals, ORDERS, strict=False)))
+    table = disparity(as_scores(run(final, order) for final, order in zip(finals, ORDERS, strict=False)))
     row = table.iloc[0]
     assert (row["orders"], row["repeats"], row["level"]) == (3, 1, "task")
     assert row["AOPD"] == pytest.approx((0.4 + 0.1 + 0) / 3)
@@ -38,12 +52,12 @@ def test_task_disparity_by_hand() -> None:
 
 
 def test_disparity_is_taken_inside_a_repeat_and_then_averaged() -> None:
-    records = as_records(
-        run_records([percent] * 6, order, repeat=repeat)
+    scores = as_scores(
+        run([percent] * 6, order, repeat=repeat)
         for repeat, finals in enumerate([(0, 30), (40, 50), (50, 100)])
         for percent, order in zip(finals, ORDERS, strict=False)
     )
-    row = disparity(records).iloc[0]
+    row = disparity(scores).iloc[0]
     assert row["AOPD"] == row["MOPD"] == pytest.approx(0.3)
     assert row["AOPD_std"] == row["MOPD_std"] == pytest.approx(0.2)
     finals = [(0, 40, 50), (30, 50, 100)]
@@ -51,74 +65,123 @@ def test_disparity_is_taken_inside_a_repeat_and_then_averaged() -> None:
 
 
 def test_one_order_has_a_floor_and_no_disparity() -> None:
-    ordinary = [run_records([50] * 6, ORDERS[0], repeat=repeat) for repeat in (0, 1)]
+    ordinary = [run([50] * 6, ORDERS[0], repeat=repeat) for repeat in (0, 1)]
     with pytest.raises(InputError, match="one order, learned with one seed; disparity needs at least two orders"):
-        disparity(as_records(ordinary))
-    noisy = [run_records([70] * 6, ORDERS[0], repeat=repeat, noise=1) for repeat in (0, 1)]
-    row = disparity(as_records([*ordinary, *noisy]), bootstrap=np.random.default_rng(0)).iloc[0]
+        disparity(as_scores(ordinary))
+    noisy = [run([70] * 6, ORDERS[0], repeat=repeat, noise=1) for repeat in (0, 1)]
+    row = disparity(as_scores([*ordinary, *noisy]), bootstrap=np.random.default_rng(0)).iloc[0]
     assert (row["orders"], row["R"], row["AOPD_floor"]) == (1, 2, pytest.approx(0.2))
     assert row[["AOPD", "AOPD_std", "AOPD_low", "MOPD", "AOPD_mixed", "expected_AOPD_at_R"]].isna().all()
 
 
 def test_the_class_level_takes_every_order_once() -> None:
-    twice = [run_records([10, 20, 30, 40, 50, 60], ORDERS[0], kind) for kind in ("task", "class")]
-    other = run_records([60, 20, 30, 40, 50, 0], CLASS_ORDER, "class")
-    row = disparity(as_records([*twice, other]), "class").iloc[0]
+    twice = [run([10, 20, 30, 40, 50, 60], ORDERS[0], kind) for kind in ("task", "class")]
+    other = run([60, 20, 30, 40, 50, 0], CLASS_ORDER, "class")
+    row = disparity(as_scores([*twice, other]), "class").iloc[0]
     assert row["orders"] == 2
     assert row["AOPD"] == pytest.approx((0.5 + 0.6) / 6)
     assert row["MOPD"] == pytest.approx(0.6)
 
 
-def test_the_task_level_leaves_class_orders_out() -> None:
-    only_tasks = random_records(kinds=["task"])
-    both = pd.concat([only_tasks, random_records(seed=1, kinds=["class"], noise_runs=0)])
-    pd.testing.assert_frame_equal(disparity(both), disparity(only_tasks))
+def test_the_task_level_leaves_class_orders_out_and_counts_them() -> None:
+    only_tasks = random_runs(kinds=["task"])
+    both = as_scores([*only_tasks, *random_runs(seed=1, kinds=["class"], noise_runs=0)])
+    found, expected = disparity(both), disparity(as_scores(only_tasks))
+    assert list(found["left_out"]) == [2, 2]
+    pd.testing.assert_frame_equal(found.drop(columns="left_out"), expected.drop(columns="left_out"))
     assert (disparity(both, "class")["orders"] == 8).all()
+    assert (disparity(both, "class")["left_out"] == 0).all()
 
 
 @pytest.mark.parametrize("level", ["task", "class"])
-def test_disparity_does_not_depend_on_names_or_on_the_sequence_of_records(level: str) -> None:
-    records = random_records()
-    renaming = np.array([3, 5, 0, 4, 2, 1])
-    renamed = records.copy()
-    back = np.argsort(renaming)
-    for queries in ("test", "validation"):
-        renamed[queries] = [confusion[np.ix_(back, back)] for confusion in records[queries]]
-    renamed["order"] = [tuple(tuple(sorted(renaming[list(task)].tolist())) for task in o) for o in records["order"]]
-    expected = disparity(records, level)
-    pd.testing.assert_frame_equal(disparity(renamed, level), expected)
-    shuffled = disparity(records.sample(frac=1, random_state=3), level).sort_values("method", ignore_index=True)
+def test_disparity_does_not_depend_on_names_or_on_the_sequence_of_runs(level: str) -> None:
+    scores = random_scores()
+    expected = disparity(scores, level)
+    pd.testing.assert_frame_equal(disparity(renamed(scores, [3, 5, 0, 4, 2, 1]), level), expected)
+    places = np.random.default_rng(3).permutation(len(scores.runs)).tolist()
+    shuffled = disparity(in_sequence(scores, places), level).sort_values("learner", ignore_index=True)
     pd.testing.assert_frame_equal(shuffled, expected)
 
 
+@given(st.permutations(range(6)), st.integers(0, 2**32 - 1))
+def test_uneven_tasks_have_a_disparity_that_does_not_depend_on_names(renaming: list, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    finals = {order: generator.integers(0, 101, size=6) for order in permutations(UNEVEN)}
+    scores = as_scores([run(final.tolist(), order) for order, final in finals.items()])
+    for level in ("task", "class"):
+        found = disparity(scores, level, bootstrap=np.random.default_rng(0))
+        # Sorted by their new names, units are summed up in another sequence.
+        pd.testing.assert_frame_equal(
+            disparity(renamed(scores, renaming), level, bootstrap=np.random.default_rng(0)), found, rtol=1e-12
+        )
+        units = [list(task) for task in UNEVEN] if level == "task" else [[unit] for unit in range(6)]
+        by_unit = np.array([[final[unit].mean() / 100 for unit in units] for final in finals.values()])
+        assert found["AOPD"][0] == pytest.approx(np.mean(by_unit.max(axis=0) - by_unit.min(axis=0)))
+        assert np.isnan(found["AOPD_low"][0]), "all orders of three tasks were run"
+
+
+def test_given_orders_of_tasks_of_their_own_are_compared() -> None:
+    orders = list(permutations(((0, 5), (1, 2, 3, 4))))
+    scores = as_scores([run([10 * place] * 6, order, "class") for place, order in enumerate(orders)])
+    row = disparity(scores, "task").iloc[0]
+    assert (row["orders"], row["AOPD"]) == (2, pytest.approx(0.1))
+
+
+def test_only_orders_of_the_same_units_are_compared_and_the_rest_is_counted() -> None:
+    whole = [run([percent] * 6, order) for percent, order in zip((10, 40, 30), ORDERS, strict=False)]
+    part = [run([100] * 6, order, "class") for order in (((0, 1), (2, 3)), ((2, 3), (0, 1)))]
+    for level in ("task", "class"):
+        row = disparity(as_scores([*whole, *part]), level).iloc[0]
+        assert (row["orders"], row["left_out"], row["AOPD"]) == (3, 2, pytest.approx(0.3))
+    few = disparity(as_scores([*whole[:1], *part]), "class").iloc[0]
+    assert (few["orders"], few["left_out"], few["AOPD"]) == (2, 1, 0)
+    tie = final_accuracies(as_scores([whole[0], part[0]]), "class")[0]
+    assert tie.tasks == tuple((unit,) for unit in range(6))
+
+
+def test_learners_at_other_points_of_a_sweep_may_have_other_tasks() -> None:
+    halves = list(permutations(((0, 1, 2), (3, 4, 5))))
+    runs = [run([10 * place] * 6, order) for place, order in enumerate(ORDERS)]
+    runs += [run([30 * place] * 6, order, backbone="stgcn") for place, order in enumerate(halves)]
+    learners = (learner(0, point=(("size", 2),)), learner(1, backbone="stgcn", point=(("size", [3]),)))
+    found = disparity(replace(as_scores(runs), learners=learners))
+    assert found["AOPD"].tolist() == pytest.approx([0.5, 0.3])
+    assert found["orders"].tolist() == [6, 2]
+    assert found["left_out"].tolist() == [0, 0]
+
+
+def test_class_orders_of_uneven_tasks_are_a_sample_of_all_there_are() -> None:
+    orders = [UNEVEN, ((3, 4), (0, 1, 2), (5,)), ((1, 4), (0, 2, 5), (3,))]
+    finals = final_accuracies(as_scores([run([0] * 6, order, "class") for order in orders]), "class")[0]
+    # 6!/(3!·2!·1!) orders for each of the two sequences of sizes.
+    assert finals.possible == 2 * 60
+
+
 def test_final_accuracies_are_by_unit_not_by_position() -> None:
-    records = as_records([run_records([10, 30, 50, 70, 90, 100], order) for order in ORDERS])
-    by_task = final_accuracies(records)
-    assert list(by_task.columns[5:]) == list(TASKS)
-    np.testing.assert_allclose(by_task[list(TASKS)].to_numpy(), [[0.2, 0.6, 0.95]] * 6)
-    by_class = final_accuracies(records, "class")
-    np.testing.assert_allclose(by_class[list(range(6))].to_numpy(), [[0.1, 0.3, 0.5, 0.7, 0.9, 1.0]] * 6)
+    scores = as_scores([run([10, 30, 50, 70, 90, 100], order) for order in ORDERS])
+    (by_task,) = final_accuracies(scores)
+    assert by_task.tasks == TASKS
+    np.testing.assert_allclose(by_task.values, [[0.2, 0.6, 0.95]] * 6)
+    (by_class,) = final_accuracies(scores, "class")
+    assert by_class.tasks == tuple((unit,) for unit in range(6))
+    np.testing.assert_allclose(by_class.values, [[0.1, 0.3, 0.5, 0.7, 0.9, 1.0]] * 6)
 
 
-def test_a_class_without_queries_counts_nowhere() -> None:
-    records = as_records([run_records([0] * 6, ORDERS[0]), run_records([30, 50, 0, 0, 0, 0], ORDERS[1])])
-    for confusion in records["test"]:
-        confusion[1] = 0
-        confusion[5] = 0
-    assert disparity(records, "class")["AOPD"][0] == pytest.approx(0.3 / 4)
-    assert disparity(records, "task")["AOPD"][0] == pytest.approx(0.3 / 3)
-    for confusion in records["test"]:
-        confusion[:] = 0
+def test_a_unit_without_queries_counts_nowhere() -> None:
+    scores = as_scores([run([0] * 6, ORDERS[0]), run([30, 50, 0, 0, 0, 0], ORDERS[1])])
+    some = without_queries(scores, 1, 5)
+    assert disparity(some, "class")["AOPD"][0] == pytest.approx(0.3 / 4)
+    assert disparity(some, "task")["AOPD"][0] == pytest.approx(0.3 / 3)
     with pytest.raises(InputError, match="no class has a query"):
-        disparity(records)
+        disparity(without_queries(scores, *range(6)))
 
 
 def test_the_noise_floor_is_over_the_seeded_runs_and_the_ordinary_run_of_that_order() -> None:
-    runs = [run_records([percent] * 6, order) for percent, order in zip([0, 40, 100], ORDERS, strict=False)]
-    runs += [run_records([50] * 6, ORDERS[1], noise=1), run_records([45, 60, 45, 45, 45, 45], ORDERS[1], noise=2)]
+    runs = [run([percent] * 6, order) for percent, order in zip([0, 40, 100], ORDERS, strict=False)]
+    runs += [run([50] * 6, ORDERS[1], noise=1), run([45, 60, 45, 45, 45, 45], ORDERS[1], noise=2)]
     floors = {"task": [0.125, 0.1, 0.1], "class": [0.1, 0.2, 0.1, 0.1, 0.1, 0.1]}
     for level, opd in floors.items():
-        row = disparity(as_records(runs), level).iloc[0]
+        row = disparity(as_scores(runs), level).iloc[0]
         assert (row["orders"], row["R"]) == (3, 3)
         assert row["AOPD"] == row["expected_AOPD_at_R"] == pytest.approx(1)
         assert row["AOPD_floor"] == pytest.approx(np.mean(opd))
@@ -127,21 +190,21 @@ def test_the_noise_floor_is_over_the_seeded_runs_and_the_ordinary_run_of_that_or
 
 def test_disparity_is_expected_at_the_number_of_noise_runs() -> None:
     finals = [0, 20, 70, 100]
-    runs = [run_records([percent] * 6, order) for percent, order in zip(finals, ORDERS, strict=False)]
-    row = disparity(as_records([*runs, run_records([0] * 6, ORDERS[0], noise=1)])).iloc[0]
+    runs = [run([percent] * 6, order) for percent, order in zip(finals, ORDERS, strict=False)]
+    row = disparity(as_scores([*runs, run([0] * 6, ORDERS[0], noise=1)])).iloc[0]
     pairs = [abs(one - other) / 100 for one, other in combinations(finals, 2)]
     assert row["R"] == 2
     assert row["expected_AOPD_at_R"] == pytest.approx(np.mean(pairs))
-    more = [run_records([0] * 6, ORDERS[0], noise=noise) for noise in range(1, 5)]
-    row = disparity(as_records([*runs, *more])).iloc[0]
+    more = [run([0] * 6, ORDERS[0], noise=noise) for noise in range(1, 5)]
+    row = disparity(as_scores([*runs, *more])).iloc[0]
     assert row["R"] == 5
     assert row["AOPD_floor"] == 0
     assert np.isnan(row["expected_AOPD_at_R"])
 
 
 def test_a_floor_of_some_repeats_only_is_the_mean_over_those() -> None:
-    runs = [run_records([0] * 6, order, repeat=repeat) for repeat in (0, 1) for order in ORDERS[:2]]
-    row = disparity(as_records([*runs, run_records([30] * 6, ORDERS[0], repeat=1, noise=1)])).iloc[0]
+    runs = [run([0] * 6, order, repeat=repeat) for repeat in (0, 1) for order in ORDERS[:2]]
+    row = disparity(as_scores([*runs, run([30] * 6, ORDERS[0], repeat=1, noise=1)])).iloc[0]
     assert (row["repeats"], row["R"]) == (2, 2)
     assert row["AOPD_floor"] == pytest.approx(0.3)
 
@@ -200,46 +263,39 @@ def test_a_bootstrap_interval_lies_at_or_below_the_disparity_and_repeats_with_it
     assert low < narrow[0, 0] < narrow[0, 1] < high
 
 
-def test_the_interval_of_a_method_does_not_depend_on_the_other_methods() -> None:
+def test_the_interval_of_a_learner_does_not_depend_on_the_others() -> None:
     ends = ["AOPD_low", "AOPD_high", "MOPD_low", "MOPD_high"]
-    records = random_records()
-    both = disparity(records, "class", bootstrap=np.random.default_rng(5)).set_index("method")
-    alone = disparity(records[records["method"] == "replay"], "class", bootstrap=np.random.default_rng(5))
-    assert both.loc["replay", ends].tolist() == alone.loc[0, ends].tolist()
+    scores = random_scores()
+    both = disparity(scores, "class", bootstrap=np.random.default_rng(5)).set_index("learner")
+    alone = disparity(scores.of_learner(1), "class", bootstrap=np.random.default_rng(5))
+    assert both.loc[1, ends].tolist() == alone.loc[0, ends].tolist()
     assert both[ends].notna().all(axis=None)
 
 
 def test_what_cannot_be_compared_is_refused() -> None:
-    records = random_records()
+    scores = random_scores()
     with pytest.raises(InputError, match="unknown level 'clas'; did you mean 'class'"):
-        disparity(records, "clas")
-    with pytest.raises(InputError, match="missing columns: kind"):
-        disparity(records.drop(columns="kind"))
-    with pytest.raises(InputError, match="no order of kind task was learned to its last step"):
-        disparity(records[records["kind"] == "class"])
-    with pytest.raises(InputError, match="no order was learned to its last step"):
-        disparity(records[records["step"] < 3], "class")
-    missing = records.index[(records["repeat"] == 1) & (records["step"] == 3)][0]
-    with pytest.raises(InputError, match="same orders, found 6 in repeat 0 and 5 in repeat 1"):
-        disparity(records.drop(index=missing))
-    with pytest.raises(InputError, match="two for the last step of order"):
-        disparity(pd.concat([records, records.iloc[[2]]]))
-    other = as_records([run_records([0] * 6, CLASS_ORDER, "task", repeat=0)])
-    with pytest.raises(InputError, match="must arrange the same task units"):
-        disparity(pd.concat([records, other]))
+        disparity(scores, "clas")
+    with pytest.raises(InputError, match="disparity needs at least two orders"):
+        disparity(random_scores(kinds=["class"], noise_runs=0))
+    with pytest.raises(InputError, match="no run is finished"):
+        disparity(scores.where(lambda _: False), "class")
+    fewer = scores.where(lambda each: (each.learner, each.repeat, each.order, each.noise) != (0, 1, ORDERS[2], 0))
+    with pytest.raises(InputError, match="learner 0: every repeat needs the same orders, found 6 in repeat 0 and 5 in"):
+        disparity(fewer)
     with pytest.raises(InputError, match="no ordinary run"):
-        disparity(records[records["noise"] > 0])
+        disparity(scores.chosen(scores.noise > 0))
 
 
 def test_noise_runs_that_share_no_order_are_refused() -> None:
-    ordinary = [run_records([0] * 6, order, repeat=repeat) for order in ORDERS[:2] for repeat in (0, 1)]
-    noisy = [run_records([0] * 6, order, noise=1) for order in ORDERS[:3]]
+    ordinary = [run([0] * 6, order, repeat=repeat) for order in ORDERS[:2] for repeat in (0, 1)]
+    noisy = [run([0] * 6, order, noise=1) for order in ORDERS[:3]]
     for wrong in (noisy[:2], noisy[2:]):
         with pytest.raises(InputError, match="expected noise runs of one order that also has an ordinary run"):
-            disparity(as_records([*ordinary, *wrong]))
-    more = [run_records([0] * 6, ORDERS[0], repeat=1, noise=noise) for noise in (1, 2)]
+            disparity(as_scores([*ordinary, *wrong]))
+    more = [run([0] * 6, ORDERS[0], repeat=1, noise=noise) for noise in (1, 2)]
     with pytest.raises(InputError, match=r"same number of noise runs, found \[2, 3\]"):
-        disparity(as_records([*ordinary, noisy[0], *more]))
+        disparity(as_scores([*ordinary, noisy[0], *more]))
 
 
 @given(arrays(float, st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(1, 2)), elements=st.floats(0, 1)))

@@ -3,18 +3,16 @@ import pytest
 
 from skeleton_cgl.analysis.fate import accuracy_by_position, extreme_orders
 from skeleton_cgl.errors import InputError
-from tests.analysis.made_records import CLASS_ORDER, ORDERS, as_records, random_records, run_records
+from tests.analysis.made_scores import CLASS_ORDER, ORDERS, as_scores, random_runs, random_scores, run
 
 
 def test_a_class_is_found_at_the_position_of_its_task() -> None:
     position = [{label: step for step, task in enumerate(order) for label in task} for order in (*ORDERS, CLASS_ORDER)]
     runs = [
-        run_records(
-            [10 * label + 20 * where[label] for label in range(6)], order, kind="task" if order in ORDERS else "class"
-        )
+        run([10 * label + 20 * where[label] for label in range(6)], order, kind="task" if order in ORDERS else "class")
         for where, order in zip(position, (*ORDERS, CLASS_ORDER), strict=True)
     ]
-    fate = accuracy_by_position(as_records(runs))
+    fate = accuracy_by_position(as_scores(runs))
     assert len(fate) == 6 * 3
     expected = (10 * fate["class"] + 20 * (fate["position"] - 1)) / 100
     assert fate["accuracy"].tolist() == pytest.approx(expected.tolist())
@@ -22,8 +20,8 @@ def test_a_class_is_found_at_the_position_of_its_task() -> None:
 
 def test_the_fate_of_a_class_is_the_mean_over_orders_then_repeats() -> None:
     finals = [(0, 0, 10), (0, 1, 30), (1, 0, 80), (1, 1, 70)]
-    records = as_records(run_records([percent] * 6, ORDERS[order], repeat=repeat) for repeat, order, percent in finals)
-    fate = accuracy_by_position(records).set_index(["class", "position"])["accuracy"]
+    scores = as_scores(run([percent] * 6, ORDERS[order], repeat=repeat) for repeat, order, percent in finals)
+    fate = accuracy_by_position(scores).set_index(["class", "position"])["accuracy"]
     # Both orders begin with (0, 1); (2, 3) comes second in one and third in the other.
     assert fate[0, 1] == pytest.approx((0.2 + 0.75) / 2)
     assert [fate[2, 2], fate[2, 3]] == pytest.approx([(0.1 + 0.8) / 2, (0.3 + 0.7) / 2])
@@ -31,17 +29,18 @@ def test_the_fate_of_a_class_is_the_mean_over_orders_then_repeats() -> None:
 
 
 def test_re_seeded_runs_are_no_fate() -> None:
-    plain = random_records(noise_runs=0)
-    noisy = as_records([run_records([0] * 6, ORDERS[0], noise=1)])
-    pd.testing.assert_frame_equal(accuracy_by_position(pd.concat([plain, noisy])), accuracy_by_position(plain))
+    plain = random_runs(noise_runs=0)
+    noisy = run([0] * 6, ORDERS[0], noise=1)
+    found = accuracy_by_position(as_scores([*plain, noisy]))
+    pd.testing.assert_frame_equal(found, accuracy_by_position(as_scores(plain)))
 
 
 def test_extreme_orders_are_ranked_by_final_aa_with_the_accuracies_of_their_tasks() -> None:
     finals = [40, 90, 10, 60, 30, 70]
-    records = as_records(
-        run_records([percent, percent, 0, 20, 50, 50], order) for percent, order in zip(finals, ORDERS, strict=True)
+    scores = as_scores(
+        run([percent, percent, 0, 20, 50, 50], order) for percent, order in zip(finals, ORDERS, strict=True)
     )
-    found = extreme_orders(records, count=2)
+    found = extreme_orders(scores, count=2)
     rows = found.drop_duplicates("rank")
     assert list(rows["rank"]) == [1, 2, 5, 6]
     assert list(rows["order"]) == [ORDERS[1], ORDERS[5], ORDERS[4], ORDERS[2]]
@@ -52,23 +51,32 @@ def test_extreme_orders_are_ranked_by_final_aa_with_the_accuracies_of_their_task
 
 
 def test_few_orders_are_shown_once_each() -> None:
-    found = extreme_orders(random_records(methods=["bare"], repeats=1), count=10)
+    found = extreme_orders(random_scores(methods=["bare"], repeats=1), count=10)
     assert list(found["rank"]) == [rank for rank in range(1, 9) for _ in range(3)]
     assert found.drop_duplicates("rank")["AA"].is_monotonic_decreasing
 
 
 def test_an_order_counts_by_its_mean_over_repeats_if_all_have_it() -> None:
-    runs = [run_records([percent] * 6, ORDERS[0], repeat=repeat) for repeat, percent in enumerate((10, 50))]
-    runs += [run_records([20] * 6, ORDERS[1], repeat=repeat) for repeat in (0, 1)]
-    found = extreme_orders(as_records([*runs, run_records([100] * 6, ORDERS[2])])).drop_duplicates("rank")
+    runs = [run([percent] * 6, ORDERS[0], repeat=repeat) for repeat, percent in enumerate((10, 50))]
+    runs += [run([20] * 6, ORDERS[1], repeat=repeat) for repeat in (0, 1)]
+    found = extreme_orders(as_scores([*runs, run([100] * 6, ORDERS[2])])).drop_duplicates("rank")
     assert found["AA"].tolist() == pytest.approx([0.3, 0.2])
-    apart = [run_records([10] * 6, order, repeat=repeat) for repeat, order in enumerate(ORDERS[:2])]
+    apart = [run([10] * 6, order, repeat=repeat) for repeat, order in enumerate(ORDERS[:2])]
     with pytest.raises(InputError, match="no order was learned in every repeat"):
-        extreme_orders(as_records(apart))
+        extreme_orders(as_scores(apart))
 
 
 def test_one_order_has_no_fate() -> None:
-    records = as_records([run_records([50] * 6, ORDERS[0], repeat=repeat) for repeat in (0, 1)])
+    scores = as_scores([run([50] * 6, ORDERS[0], repeat=repeat) for repeat in (0, 1)])
     for of_orders in (accuracy_by_position, extreme_orders):
         with pytest.raises(InputError, match="only one order was run"):
-            of_orders(records)
+            of_orders(scores)
+
+
+def test_orders_of_other_units_are_not_ranked_among_the_others() -> None:
+    runs = [run([percent] * 6, order) for percent, order in zip((40, 90, 10), ORDERS, strict=False)]
+    shorter = run([100] * 6, ((0, 1), (2, 3)), "class")
+    found = extreme_orders(as_scores([*runs, shorter])).drop_duplicates("rank")
+    assert list(found["order"]) == [ORDERS[1], ORDERS[0], ORDERS[2]]
+    fate = accuracy_by_position(as_scores([*runs, shorter]))
+    assert fate["accuracy"].max() == pytest.approx(0.9)

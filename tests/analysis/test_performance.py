@@ -1,5 +1,3 @@
-from collections.abc import Callable
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,33 +10,37 @@ from skeleton_cgl.analysis import (
     accuracy_matrix,
     average_accuracy,
     average_forgetting,
-    class_accuracies,
     forgetting_bound,
     runs,
     task_accuracies,
 )
 from skeleton_cgl.errors import InputError
-from tests.analysis.made_records import ORDERS, as_records, confusion_of, random_records, run_records
+from tests.analysis.made_scores import (
+    ORDERS,
+    UNEVEN,
+    as_scores,
+    in_sequence,
+    random_scores,
+    renamed,
+    run,
+    without_queries,
+)
 
 matrices = st.integers(1, 6).flatmap(lambda size: arrays(float, (size, size), elements=st.floats(0, 1)))
 
 
-def test_a_class_accuracy_is_the_share_of_right_answers_and_nan_without_queries() -> None:
-    confusion = np.array([[3, 1, 0], [0, 0, 0], [2, 2, 4]])
-    np.testing.assert_array_equal(class_accuracies(confusion), [0.75, np.nan, 0.5])
-    np.testing.assert_array_equal(class_accuracies(np.stack([confusion] * 2))[1], class_accuracies(confusion))
-
-
-def test_a_task_accuracy_is_the_mean_of_its_classes_not_of_its_queries() -> None:
-    confusion = np.array([[1, 1, 0, 0], [0, 98, 0, 0], [0, 0, 0, 0], [0, 0, 1, 3]])
-    by_task = task_accuracies(class_accuracies(confusion), [(0, 1), (2, 3), (2,)])
+def test_a_task_accuracy_is_the_mean_of_its_units_that_have_queries() -> None:
+    by_unit = np.array([0.5, 1, np.nan, 0.75])
+    by_task = task_accuracies(by_unit, [(0, 1), (2, 3), (2,)])
     np.testing.assert_array_equal(by_task, [0.75, 0.75, np.nan])
 
 
 def test_the_accuracy_matrix_is_by_position_in_the_order() -> None:
     order = ((2, 3), (0, 1))
-    confusions = np.stack([confusion_of([0, 0, 80, 60]), confusion_of([50, 70, 20, 0])])
-    np.testing.assert_allclose(accuracy_matrix(confusions, order), [[0.7, 0.0], [0.1, 0.6]])
+    values = np.array([[0, 0, 0.8, 0.6], [0.5, 0.7, 0.2, 0]])
+    np.testing.assert_allclose(accuracy_matrix(values, order), [[0.7, 0.0], [0.1, 0.6]])
+    with pytest.raises(InputError, match=r"for each of 3 steps, found \(2, 4\)"):
+        accuracy_matrix(values, ORDERS[0])
 
 
 @given(matrices)
@@ -77,34 +79,29 @@ def test_the_bound_is_reached_when_all_was_known_before_the_last_task() -> None:
 
 
 def test_runs_has_one_row_per_run_agreeing_with_its_matrix() -> None:
-    records = random_records()
-    table = runs(records)
-    assert len(table) == records[records["step"] == 1].shape[0]
-    for row in table.itertuples():
-        of_run = records.query(
-            "backbone == @row.backbone and method == @row.method and repeat == @row.repeat and noise == @row.noise "
-            "and kind == @row.kind"
-        )
-        of_run = of_run[of_run["order"].map(lambda order, wanted=row.order: order == wanted)]
-        matrix = accuracy_matrix(np.stack(list(of_run["test"])), row.order)
+    scores = random_scores()
+    table = runs(scores)
+    assert [(row.learner, row.repeat, row.noise, row.kind, row.order) for row in table.itertuples()] == [
+        (each.learner, each.repeat, each.noise, each.kind, each.order) for each in scores.runs
+    ]
+    for row, values in zip(table.itertuples(), scores.test, strict=True):
+        matrix = accuracy_matrix(values, row.order)
         average, forgetting = average_accuracy(matrix)[-1], average_forgetting(matrix)[-1]
         bound = forgetting_bound(average, 3, matrix[-1, -1])
         assert (row.AA, row.AF, row.bound) == pytest.approx((average, forgetting, bound))
 
 
-def test_runs_are_the_same_whatever_the_sequence_of_records() -> None:
-    records = random_records()
-    shuffled = runs(records.sample(frac=1, random_state=0))
-    by = ["method", "repeat", "noise", "kind", "order"]
-    pd.testing.assert_frame_equal(
-        runs(records).sort_values(by, ignore_index=True), shuffled.sort_values(by, ignore_index=True)
-    )
+def test_runs_are_the_same_whatever_their_sequence() -> None:
+    scores = random_scores()
+    places = np.random.default_rng(0).permutation(len(scores.runs)).tolist()
+    expected = runs(scores).iloc[places].reset_index(drop=True)
+    pd.testing.assert_frame_equal(runs(in_sequence(scores, places)), expected)
 
 
 def test_validation_is_kept_apart_from_test_and_the_cglb_sign_negates_forgetting_and_bound() -> None:
-    records = random_records()
-    records["validation"] = [np.diag(np.full(6, 2))] * len(records)
-    forgetting, negated = runs(records), runs(records, definition="diagonal", sign="cglb")
+    scores = random_scores()
+    scores.validation[:] = 1
+    forgetting, negated = runs(scores), runs(scores, definition="diagonal", sign="cglb")
     assert (forgetting["validation_AA"] == 1).all()
     assert not np.isclose(forgetting["AA"], 1).any()
     np.testing.assert_allclose(negated["bound"], -forgetting["bound"])
@@ -112,57 +109,39 @@ def test_validation_is_kept_apart_from_test_and_the_cglb_sign_negates_forgetting
 
 
 def test_orders_of_different_lengths_and_of_one_task_are_told_apart() -> None:
-    one, three = run_records([60, 80], ((0, 1),)), run_records([10, 20, 30, 40, 50, 60], ORDERS[0])
-    widened = [(*row[:-2], np.diag([3, 4, 0, 0, 0, 0]), np.diag([3, 4, 0, 0, 0, 0])) for row in one]
-    table = runs(as_records([three, widened]))
+    one, three = run([100] * 6, ((0, 1),), "class"), run([10, 20, 30, 40, 50, 60], ORDERS[0])
+    table = runs(as_scores([three, one]))
     np.testing.assert_allclose(table["AA"], [0.35, 1.0])
     assert np.isnan(table["AF"][1])
     assert np.isnan(table["bound"][1])
 
 
-def test_accuracies_has_one_row_per_record_and_class() -> None:
-    records = random_records()
-    tidy = accuracies(records)
-    assert list(tidy.columns) == [*records.columns[:7], "class", "accuracy"]
-    assert len(tidy) == 6 * len(records)
-    pick = tidy.iloc[6 * 17 : 6 * 18]
-    assert (pick["order"].map(str) == str(records["order"][17])).all()
-    np.testing.assert_array_equal(pick["accuracy"], class_accuracies(records["test"][17]))
-    assert list(pick["class"]) == list(range(6))
+@given(st.permutations(range(6)), st.permutations(UNEVEN), st.integers(0, 2**32 - 1))
+def test_uneven_tasks_give_the_same_whatever_units_are_called(renaming: list, order: list, seed: int) -> None:
+    final = np.random.default_rng(seed).integers(0, 101, size=6).tolist()
+    scores = as_scores([run(final, tuple(order)), run(final[::-1], ((5, 3), (0, 1)), "class")])
+    columns = ["AA", "AF", "bound", "validation_AA"]
+    np.testing.assert_allclose(runs(renamed(scores, renaming))[columns], runs(scores)[columns])
+    by_task = [np.mean([final[unit] for unit in task]) / 100 for task in order]
+    assert runs(scores)["AA"][0] == pytest.approx(np.mean(by_task))
 
 
-@pytest.mark.parametrize("compute", [runs, accuracies])
-def test_wrong_records_are_refused(compute: Callable[[pd.DataFrame], pd.DataFrame]) -> None:
-    records = random_records()
-    with pytest.raises(InputError, match="missing columns: order, test; found: backbone, "):
-        compute(records.drop(columns=["order", "test"]))
-    with pytest.raises(InputError, match="records: no rows"):
-        compute(records.iloc[:0])
-    with pytest.raises(InputError, match="unknown kind of order 'tasks'; did you mean 'task'"):
-        compute(records.replace({"kind": {"task": "tasks"}}))
-    mixed = records.copy()
-    mixed.at[3, "test"] = np.eye(4)
-    with pytest.raises(InputError, match=r"test: expected confusions of one shape .* \[\(4, 4\), \(6, 6\)\]"):
-        compute(mixed)
-
-
-def test_runs_that_are_not_complete_are_refused() -> None:
-    records = random_records()
-    with pytest.raises(InputError, match=r"expected steps 1–3 of backbone gcn, method bare, .*found \[1, 3\]"):
-        runs(records.drop(index=1))
-    with pytest.raises(InputError, match="two for step 2 of backbone gcn"):
-        runs(pd.concat([records, records.iloc[[1]]]))
-    with pytest.raises(InputError, match=r"task \(6, 7\): the confusions count only classes 0–5"):
-        runs(records.assign(order=[((0, 1), (2, 3), (6, 7))] * len(records)).iloc[:3])
-    with pytest.raises(InputError, match=r"for each of 3 steps, found \(2, 6, 6\)"):
-        accuracy_matrix(np.zeros((2, 6, 6)), ORDERS[0])
+def test_accuracies_has_one_row_per_run_step_and_unit() -> None:
+    scores = as_scores([run([10, 20, 30, 40, 50, 60], ORDERS[0]), run([70] * 6, ORDERS[1][:2], "class")])
+    tidy = accuracies(without_queries(scores, 5))
+    assert list(tidy.columns) == ["learner", "repeat", "noise", "kind", "order", "step", "class", "accuracy"]
+    assert len(tidy) == 6 * (3 + 2)
+    assert list(tidy["step"]) == [step for step in (1, 2, 3, 1, 2) for _ in range(6)]
+    assert list(tidy["class"]) == [*range(6)] * 5
+    np.testing.assert_array_equal(tidy["accuracy"][12:18], [0.1, 0.2, 0.3, 0.4, 0.5, np.nan])
+    assert set(tidy["order"][18:]) == {ORDERS[1][:2]}
 
 
 def test_an_unknown_choice_is_refused_with_the_nearest_known_one() -> None:
-    records = random_records(methods=["bare"], repeats=1)
+    scores = random_scores(methods=["bare"], repeats=1)
     with pytest.raises(InputError, match="unknown definition of forgetting 'diagnal'; did you mean 'diagonal'"):
-        runs(records, definition="diagnal")
+        runs(scores, definition="diagnal")
     with pytest.raises(InputError, match="unknown sign of forgetting 'CGLB'"):
-        runs(records, sign="CGLB")
+        runs(scores, sign="CGLB")
     with pytest.raises(InputError, match="unknown queries 'tset'; did you mean 'test'"):
-        accuracies(records, queries="tset")
+        accuracies(scores, queries="tset")

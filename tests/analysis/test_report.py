@@ -2,19 +2,35 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
-from skeleton_cgl import Results
-from skeleton_cgl.analysis import disparity, disparity_table
-from skeleton_cgl.analysis.report import facts, report_page, scatter_data, write_report
-from skeleton_cgl.analysis.report_tables import disparity_levels, performance_table, variance_table
+from skeleton_cgl import registry
+from skeleton_cgl.analysis.metric import Beside, Findings
+from skeleton_cgl.analysis.names import name_learners
+from skeleton_cgl.analysis.rendering import html_rows
+from skeleton_cgl.analysis.report import Extras, facts, report_page, report_tables, scatter_data, write_report
+from skeleton_cgl.analysis.results import Results
+from skeleton_cgl.analysis.tables import study_table
 from skeleton_cgl.errors import InputError
-from tests.analysis.made_records import CLASS_ORDER, ORDERS, as_records, random_records, run_records
-from tests.analysis.made_store import UNITS, made_store
+from tests.analysis.made_scores import (
+    CLASS_ORDER,
+    ORDERS,
+    UNITS,
+    as_scores,
+    learner,
+    random_runs,
+    random_scores,
+    without_queries,
+)
+from tests.analysis.made_scores import (
+    run as made_run,
+)
+from tests.analysis.made_store import made_results, made_store
+from tests.conftest import Run
 
 AWKWARD = """</script><script>alert("1")</script> & 'x'"""
 
@@ -41,7 +57,8 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
-    return made_store(folder / "x.db", random_records(), name=AWKWARD, units=(AWKWARD, *UNITS[1:]))
+    scores = replace(random_scores(), units=(AWKWARD, *UNITS[1:]))
+    return made_store(folder / "x.db", scores, name=AWKWARD)
 
 
 @pytest.fixture(scope="module")
@@ -52,11 +69,11 @@ def page(store: Path) -> str:
 def test_a_point_is_an_ordinary_run_with_its_own_numbers() -> None:
     finals = {ORDERS[0]: [90, 50, 40, 20, 100, 60], CLASS_ORDER: [10, 20, 30, 40, 50, 60]}
     runs = [
-        run_records(finals[ORDERS[0]], ORDERS[0], method="replay"),
-        run_records(finals[CLASS_ORDER], CLASS_ORDER, "class", method="bare", repeat=1),
-        run_records([0] * 6, ORDERS[0], method="replay", noise=1),
+        made_run(finals[ORDERS[0]], ORDERS[0], method="replay"),
+        made_run(finals[CLASS_ORDER], CLASS_ORDER, "class", method="bare", repeat=1),
+        made_run([0] * 6, ORDERS[0], method="replay", noise=1),
     ]
-    data = scatter_data(as_records(runs), UNITS)
+    data = scatter_data(as_scores(runs))
     points = data["points"]
     assert [method["name"] for method in data["methods"]] == ["Bare", "Replay"]
     assert points["method"] == [1, 0]
@@ -74,94 +91,131 @@ def test_a_point_is_an_ordinary_run_with_its_own_numbers() -> None:
 
 
 def test_a_class_without_queries_has_no_accuracy() -> None:
-    records = as_records([run_records([50] * 6, ORDERS[0])])
-    for confusion in records["test"]:
-        confusion[5] = 0
-    assert scatter_data(records, UNITS)["points"]["accuracy"] == [[0.5, 0.5, 0.5, 0.5, 0.5, None]]
+    scores = without_queries(as_scores([made_run([50] * 6, ORDERS[0])]), 5)
+    assert scatter_data(scores)["points"]["accuracy"] == [[0.5, 0.5, 0.5, 0.5, 0.5, None]]
 
 
 def test_methods_look_as_in_the_figures() -> None:
-    from skeleton_cgl.analysis.plots.style import looks
-
     methods = ["zeta", "alpha", "replay", "bare", *"abcdef"]
-    data = scatter_data(as_records(run_records([50] * 6, ORDERS[0], method=method) for method in methods), UNITS)
-    assert [method["colour"] for method in data["methods"]] == [look.colour for look in looks(methods).values()]
+    data = scatter_data(as_scores(made_run([50] * 6, ORDERS[0], method=method) for method in methods))
+    named = name_learners(learner(number, method) for number, method in enumerate(methods))
+    assert [method["colour"] for method in data["methods"]] == [name.colour for name in named]
     assert len({(method["colour"], method["symbol"]) for method in data["methods"][:8]}) == 8
 
 
+def test_settings_are_told_apart() -> None:
+    both = as_scores([*random_runs(backbone="b"), *random_runs(backbone="a")])
+    data = scatter_data(both)
+    assert data["backbones"] == ["b", "a"]
+    assert set(data["points"]["backbone"][:32]) == {0}
+    assert len(data["methods"]) == 2
+
+
 def test_what_was_run_is_told_without_naming_machines(store: Path, page: str) -> None:
-    told = dict(facts(Results(store)))
-    records = len(random_records())
+    told = {fact.name: list(fact.lines) for fact in facts(Results(store))}
+    stages = 3 * len(random_scores().runs)
     assert told["Study"] == [AWKWARD, "number 1 in its store", "made 2026-01-02 03:04 UTC"]
     assert told["Scenario"] == ["data: made.h5"]
     assert told["Data digest"] == ["digest of repeat 0", "digest of repeat 1"]
-    assert told["Runs"] == [f"{records // 3} of {records // 3 + 1} finished"]
+    assert told["Runs"] == [f"{stages // 3} of {stages // 3 + 1} finished"]
     assert told["Orders"] == ["6 task orders", "2 class orders"]
     assert told["Repeats"] == ["2, seeds 3–4"]
     assert told["Versions"] == ["skeleton_cgl 0.1.0", "torch 2.13.0"]
     assert told["Machines"] == ["2"]
-    assert told["Learning"] == [f"{round(1.5 * records / 60)} min of one worker in {records} stages"]
+    assert told["Learning"] == [f"3 min 00 s of one worker in {stages} stages"]
     assert "machine-0" not in page
 
 
 @pytest.mark.parametrize("level", ["task", "class"])
-def test_the_disparity_tables_say_what_the_table_command_says(level: str) -> None:
-    records = random_records()
-    expected = json.loads(disparity_table(disparity(records, level), "json", "ucla"))["rows"]
-    table = disparity_levels(records, "ucla")[["task", "class"].index(level)]
-    assert [row[0][0] for row in table.rows] == ["Bare", "Replay"]
-    for row, numbers in zip(table.rows, expected, strict=True):
-        cells = dict(zip(table.header, row, strict=True))
-        for measure in ("AOPD", "MOPD"):
-            mean, std = numbers[measure], numbers[f"{measure}_std"]
-            assert cells[measure] == (f"{mean:.1f} ± {std:.1f}", numbers[f"{measure}_mark"])
-            assert cells[f"{measure} floor"][0] == f"{numbers[f'{measure}_floor']:.1f}"
-            difference = f"{numbers[f'{measure}_difference']:+.1f}".replace("-", "−")
-            assert cells[f"{measure} difference"][0] == difference
-        assert cells["R"][0] == "3"
+def test_the_disparity_tables_say_what_the_table_command_says(store: Path, page: str, level: str) -> None:
+    results = Results(store)
+    expected = study_table(Findings(results.scores, level, results.study))
+    assert html_rows(expected) in page
+    assert report_tables(results)[["task", "class"].index(level) + 1] == expected
 
 
-def test_intervals_stand_where_orders_are_a_sample() -> None:
-    task, by_class = disparity_levels(random_records())
-    assert "AOPD interval" not in task.header
-    assert "AOPD interval" in by_class.header
-    fewer = random_records()
-    fewer = fewer[(fewer["method"] == "bare") | (fewer["order"].map(lambda order: order != ORDERS[5]))]
-    task, _ = disparity_levels(fewer)
-    interval = [row[task.header.index("AOPD interval")][0] for row in task.rows]
-    assert interval[0] == "exact"
-    assert re.fullmatch(r"[\d.]+–[\d.]+", interval[1])
+def test_one_order_has_no_disparity_and_says_so(tmp_path: Path) -> None:
+    one = as_scores([made_run([50] * 6, ORDERS[0], repeat=repeat) for repeat in (0, 1)])
+    for table in report_tables(made_results(tmp_path, one))[1:3]:
+        assert table.column("AOPD")[0].is_empty
+        assert "One order: no disparity." in table.notes
 
 
-def test_the_performance_table_is_over_ordinary_runs() -> None:
-    runs = [run_records([final] * 6, order) for final, order in zip((10, 50), ORDERS, strict=False)]
-    table = performance_table(as_records([*runs, run_records([99] * 6, ORDERS[0], noise=1)]))
-    assert table.header[:5] == ["Method", "Runs", "AA", "AA lowest", "AA highest"]
-    assert [text for text, _ in table.rows[0][:5]] == ["Bare", "2", "30.0", "10.0", "50.0"]
+def test_published_values_are_shown_where_alike_and_else_the_reason(tmp_path: Path) -> None:
+    results = made_results(tmp_path, random_scores())
+    for table in report_tables(results, Extras(Beside("ucla")))[1:3]:
+        assert any(note.startswith("Not set beside what was published: published: this study") for note in table.notes)
+        assert "published AOPD" not in [column.heading for column in table.columns]
+    for table in report_tables(results, Extras(Beside("ucla", anyway=True)))[1:3]:
+        assert table.column("AOPD difference")[0].mark == "unlike"
 
 
-def test_one_run_explains_nothing() -> None:
-    table = variance_table(as_records([run_records([50] * 6, ORDERS[0])]))
-    assert table.rows == []
-    assert table.notes == ["Not computed: too few orders, or all end alike."]
+OWN_METRIC = """
+from skeleton_cgl.analysis import Entry, Metric, Scores
+
+class Runs(Metric):
+    heading = "number of runs"
+    percent = False
+
+    def measure(self, scores: Scores) -> Entry:
+        return Entry(len(scores.runs))
+"""
+OWN_FIGURE = """
+from matplotlib.figure import Figure
+from skeleton_cgl.analysis.figure import StudyFigure
+from skeleton_cgl.analysis.results import Results
+
+class Count(StudyFigure[int]):
+    title = "So many runs"
+    meaning = "The number of runs, large."
+
+    def __init__(self, plus: int = 0) -> None:
+        self.plus = plus
+
+    def compute(self, results: Results) -> int:
+        return len(results.scores.runs) + self.plus
+
+    def draw(self, value: int) -> Figure:
+        figure = Figure()
+        figure.text(0.5, 0.5, str(value))
+        return figure
+"""
 
 
-def test_backbones_are_named_if_there_are_several() -> None:
-    records = random_records(noise_runs=0)
-    both = pd.concat([records.assign(backbone="b"), records.assign(backbone="a")])
-    for table in (performance_table(both), *disparity_levels(both), variance_table(both)):
-        assert [[text for text, _ in row[:2]] for row in table.rows] == [
-            *(["b", "Bare"], ["b", "Replay"]),
-            *(["a", "Bare"], ["a", "Replay"]),
-        ]
-    assert scatter_data(both, UNITS)["backbones"] == ["b", "a"]
+def test_a_metric_and_a_figure_in_files_are_in_the_report(tmp_path: Path) -> None:
+    (tmp_path / "metric.py").write_text(OWN_METRIC)
+    (tmp_path / "figure.py").write_text(OWN_FIGURE)
+    store = made_store(tmp_path / "x.db", random_scores())
+    extras = Extras(metrics=(str(tmp_path / "metric.py"),), figures=(str(tmp_path / "figure.py"),))
+    write_report(store, tmp_path / "x.html", extras=extras)
+    page = (tmp_path / "x.html").read_text(encoding="utf-8")
+    assert page.count(">Number of runs</th>") == 2
+    assert "<strong>So many runs.</strong> The number of runs, large." in page
 
 
-def test_one_order_has_no_disparity() -> None:
-    records = as_records([run_records([50] * 6, ORDERS[0], repeat=repeat) for repeat in (0, 1)])
-    for table in disparity_levels(records):
-        assert (table.rows, len(table.notes)) == ([], 1)
-        assert "disparity needs at least two orders" in table.notes[0]
+def test_a_figure_in_a_file_is_drawn_and_one_of_a_package_is_listed(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own_figure.py").write_text(OWN_FIGURE)
+    store = made_store(tmp_path / "x.db", random_scores())
+    out = tmp_path / "own.png"
+    assert run("draw", tmp_path / "own_figure.py", store, "--set", "plus=2", "--out", out) == (0, "", "")
+    assert out.read_bytes().startswith(b"\x89PNG")
+    installed = tmp_path / "own_figure-1.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: own_figure\nVersion: 1\n")
+    (installed / "entry_points.txt").write_text("[skeleton_cgl.figures]\nhow-many = own_figure:Count\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    registry._entry_points.cache_clear()
+    try:
+        code, listed, _ = run("ls", "figures")
+        assert code == 0
+        assert "how-many" in listed
+        assert "[plus]" in listed
+        write_report(store, tmp_path / "y.html")
+        assert "So many runs" in (tmp_path / "y.html").read_text(encoding="utf-8")
+    finally:
+        registry._entry_points.cache_clear()
 
 
 def test_the_page_needs_nothing_else(page: str) -> None:
@@ -193,17 +247,19 @@ def test_the_same_store_gives_the_same_bytes(store: Path, page: str, tmp_path: P
 
 
 def test_what_cannot_be_compared_is_told_instead_of_tabled(tmp_path: Path) -> None:
-    records = random_records(noise_runs=0, kinds=("task",))
-    uneven = records[(records["repeat"] == 0) | (records["order"].map(lambda order: order != ORDERS[5]))]
-    page = report_page(Results(made_store(tmp_path / "x.db", uneven)))
-    assert "Not computed: records: backbone gcn, method bare: every repeat needs the same orders" in page
-    shorter = pd.concat([records, as_records([run_records([50] * 6, ORDERS[0][:2])])])
-    page = report_page(Results(made_store(tmp_path / "y.db", shorter)))
-    assert "Not drawn: records: every order must arrange the same class units" in page
+    tasks = random_scores(noise_runs=0, kinds=("task",))
+    uneven = tasks.where(lambda each: each.repeat == 0 or each.order != ORDERS[5])
+    page = report_page(made_results(tmp_path, uneven))
+    assert "Every repeat needs the same orders, found 6 in repeat 0 and 5 in repeat 1" in page
+    shorter = as_scores([*random_runs(noise_runs=0, kinds=("task",)), made_run([50] * 6, ORDERS[0][:2], "class")])
+    page = report_page(made_results(tmp_path, shorter, "shorter"))
+    assert "Left out: 1 order of other classes than most." in page
+    one = report_page(made_results(tmp_path, as_scores([made_run([50] * 6, ORDERS[0])]), "one"))
+    assert "Not drawn: only one order was run; this compares orders" in one
 
 
 def test_refused_are_studies_without_a_finished_run_and_other_names(store: Path, tmp_path: Path) -> None:
-    noise = made_store(tmp_path / "x.db", as_records([run_records([50] * 6, ORDERS[0], noise=1)]), name="only noise")
+    noise = made_store(tmp_path / "x.db", as_scores([made_run([50] * 6, ORDERS[0], noise=1)]), name="only noise")
     with pytest.raises(InputError, match=r"x\.db: no run of study 'only noise' is finished"):
         write_report(noise, tmp_path / "x.html")
     with pytest.raises(InputError, match=r"x\.htm: a report is called NAME\.html"):

@@ -4,6 +4,7 @@ import io
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,11 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from skeleton_cgl.analysis.plots.style import looks
+from skeleton_cgl.analysis.names import name_learners
 from skeleton_cgl.analysis.report import write_report
 from skeleton_cgl.scenarios.lessons import describe
-from tests.analysis.made_records import random_records
-from tests.analysis.made_store import UNITS, made_store
+from tests.analysis.made_scores import UNITS, learner, random_scores
+from tests.analysis.made_store import made_store
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 QUIET = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-quic"]
@@ -40,18 +41,20 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
-    write_report(made_store(folder / "x.db", random_records(), units=NAMES), folder / "x.html")
+    write_report(made_store(folder / "x.db", replace(random_scores(), units=NAMES)), folder / "x.html")
     return folder / "x.html"
 
 
 @pytest.fixture(scope="module")
 def expected() -> pd.DataFrame:
     """The ordinary runs, by what the page calls them, with accuracies per class and AA computed by hand."""
-    records = random_records()
-    last = records[(records["step"] == 3) & (records["noise"] == 0)]
-    by_class = [np.diag(counts) / counts.sum(axis=1) for counts in last["test"]]
+    scores = random_scores().ordinary()
+    methods = {row.number: row.method.name for row in scores.learners}
+    runs = pd.DataFrame([vars(run) for run in scores.runs])
+    by_class = list(scores.test[:, -1])
     average = [np.mean(accuracies) for accuracies in by_class]
-    return last.assign(by_class=by_class, AA=average, code=last["order"].map(describe))
+    codes, names = runs["order"].map(describe), runs["learner"].map(methods)
+    return runs.assign(by_class=by_class, AA=average, code=codes, method=names)
 
 
 def open_page(browser: Browser, report: Path, **settings: object) -> Page:
@@ -187,7 +190,7 @@ def test_the_picture_shows_every_method_in_the_light_and_in_the_dark(page: Page)
         colours, counts = np.unique(np.asarray(picture, dtype=int).reshape(-1, 3), axis=0, return_counts=True)
         ground = colours[counts.argmax()]
         assert (ground.sum() > 700) == (scheme == "light")
-        for colour in (bare, looks(["replay"])["replay"].colour):
+        for colour in (bare, name_learners([learner(0, "replay")])[0].colour):
             rgb = np.array([int(colour[start : start + 2], 16) for start in (1, 3, 5)])
             # Points are translucent: three parts of their own colour, one of the ground.
             near = np.abs(colours - (0.75 * rgb + 0.25 * ground)).max(axis=1) < 12

@@ -1,32 +1,43 @@
+from collections.abc import Sequence
+
 import numpy as np
-import pandas as pd
 import pytest
 
-from skeleton_cgl.analysis.sweeps import COLUMNS, sweep_curves
+from skeleton_cgl.analysis.scores import ScoredRun, Scores
+from skeleton_cgl.analysis.sweeps import sweep_curves
 from skeleton_cgl.errors import InputError
-from tests.analysis.made_records import ORDERS
+from tests.analysis.made_scores import ORDERS, learner
 
 
-def swept(values: dict[tuple, float], fields: list[str], backbone: str = "gcn", noise: int = 0) -> pd.DataFrame:
-    """Return runs of given AA, and AF = 1 − AA, by the swept fields, repeat and number of an order."""
-    rows = []
-    for (*point, repeat, order), average in values.items():
-        named = dict(zip(fields, point, strict=True))
-        label = ", ".join(f"{field.removeprefix('backbone.')}={value}" for field, value in named.items())
-        run = (f"{backbone} {label}", "bare", repeat, noise, "task", ORDERS[order], average, 1 - average, 1.0, 0.0)
-        rows.append({**dict(zip(COLUMNS, run, strict=True)), **named})
-    return pd.DataFrame(rows)
+def swept(
+    values: dict[tuple, float], fields: Sequence[str], backbones: Sequence[str] = ("gcn",), noisy: Sequence[tuple] = ()
+) -> Scores:
+    """Return runs that end with given AA, having begun with 1, by the swept fields, repeat and number of an order."""
+    points = list(dict.fromkeys(tuple(point[:-2]) for point in values))
+    named = [(backbone, point) for backbone in backbones for point in points]
+    learners = tuple(
+        learner(number, backbone=backbone, point=tuple(zip(fields, point, strict=True)))
+        for number, (backbone, point) in enumerate(named)
+    )
+    runs, finals = [], []
+    for number, (_, wanted) in enumerate(named):
+        for (*point, repeat, order), average in values.items():
+            if tuple(point) == wanted:
+                for noise in range(2 if (*point, repeat, order) in noisy else 1):
+                    runs.append(ScoredRun(number, repeat, noise, "task", ORDERS[order]))
+                    finals.append(1.0 if noise else average)
+    test = np.ones((len(runs), 3, 6))
+    test[:, -1] = np.array(finals)[:, None]
+    return Scores(learners, tuple("abcdef"), tuple(runs), test, test)
 
 
 WIDTHS = {(64, 0, 0): 0.1, (64, 0, 1): 0.3, (64, 1, 0): 0.6, (32, 0, 0): 0.5}
 
 
 def test_orders_are_averaged_inside_a_repeat_and_repeats_give_mean_and_deviation() -> None:
-    noisy = swept({(64, 0, 0): 1.0}, ["backbone.width"], noise=1)
-    curve = sweep_curves(pd.concat([swept(WIDTHS, ["backbone.width"]), noisy]))
+    curve = sweep_curves(swept(WIDTHS, ["backbone.width"], noisy=[(64, 0, 0)]))
     assert list(curve["value"]) == [32, 64]
     assert set(curve["field"]) == {"backbone.width"}
-    assert set(curve["backbone"]) == {"gcn"}
     assert curve["AA"].tolist() == pytest.approx([0.5, 0.4])
     assert curve["AF"].tolist() == pytest.approx([0.5, 0.6])
     assert np.isnan(curve["AA_std"][0])
@@ -49,12 +60,13 @@ def test_every_field_is_a_curve_for_each_setting_of_the_others() -> None:
 
 
 def test_backbones_have_curves_of_their_own() -> None:
-    both = pd.concat([swept(WIDTHS, ["backbone.width"], name) for name in ("gcn", "models st-gcn")])
-    assert list(sweep_curves(both)["backbone"].unique()) == ["gcn", "models st-gcn"]
+    curves = sweep_curves(swept(WIDTHS, ["backbone.width"], ("gcn", "models st-gcn")))
+    assert curves["learner"].nunique() == 4
 
 
-@pytest.mark.parametrize("values", [None, [64, 64], ["relu", "tanh"], [True, False]])
-def test_a_study_that_sweeps_no_number_is_refused(values: list | None) -> None:
-    runs = swept({(64, 0, 0): 0.1, (64, 0, 1): 0.2}, ["backbone.width"]).drop(columns="backbone.width")
+@pytest.mark.parametrize("values", [[], [64, 64], ["relu", "tanh"], [True, False]])
+def test_a_study_that_sweeps_no_number_is_refused(values: list) -> None:
+    fields = ["backbone.kernel"] if values else []
+    runs = {(value, 0, 0): 0.1 for value in values} or {(0, 0): 0.1}
     with pytest.raises(InputError, match="sweeps no field over several numbers"):
-        sweep_curves(runs if values is None else runs.assign(**{"backbone.kernel": values}))
+        sweep_curves(swept(runs, fields))

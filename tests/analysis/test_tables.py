@@ -1,177 +1,336 @@
-import io
+"""The table of a study: which columns it has, what they say, and why some are empty."""
+
 import json
-import re
+from dataclasses import replace
+from itertools import islice, permutations
+from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from skeleton_cgl.analysis import FORMATS, disparity, disparity_table, published_disparity
+from skeleton_cgl.analysis import Beside, Findings, disparity, published_disparity, runs
+from skeleton_cgl.analysis.rendering import FORMATS, render
+from skeleton_cgl.analysis.scores import Scores
+from skeleton_cgl.analysis.table import Table
+from skeleton_cgl.analysis.tables import default_level, known_columns, performance_table, study_table, variance_table
+from skeleton_cgl.engine.rows import ComponentRow, StudyRow
 from skeleton_cgl.errors import InputError
-from tests.analysis.made_records import random_records
+from tests.analysis.made_scores import (
+    CLASS_ORDER,
+    ORDERS,
+    UNEVEN,
+    as_scores,
+    learner,
+    random_runs,
+    random_scores,
+    run,
+)
 
 
-def made(methods: dict[str, tuple[float, float]], **columns: object) -> pd.DataFrame:
-    """Return a disparity frame with these AOPD and MOPD by method."""
-    rows = []
-    for method, (aopd, mopd) in methods.items():
-        row = {"backbone": "gcn", "method": method, "level": "task", "orders": 120, "repeats": 5}
-        row |= {"AOPD": aopd, "AOPD_std": 0.0123, "MOPD": mopd, "MOPD_std": np.nan}
-        row |= {"AOPD_low": np.nan, "AOPD_high": np.nan, "MOPD_low": np.nan, "MOPD_high": np.nan}
-        row |= {"R": 4.0, "AOPD_floor": 0.05, "MOPD_floor": 0.08, "expected_AOPD_at_R": 0.4, "AOPD_mixed": 0.6}
-        rows.append(row | columns)
-    return pd.DataFrame(rows)
+def texts(table: Table, heading: str) -> list[str]:
+    return [cell.text for cell in table.column(heading)]
 
 
-EXAMPLE = made({"replay": (0.58214, 0.8), "zeta_2": (0.7, 1.0), "bare": (0.9673, 1.0), "joint": (0.58206, 0.9)})
+def marks(table: Table, heading: str) -> list[str]:
+    return [cell.mark for cell in table.column(heading)]
 
 
-def text_rows(table: str) -> list[dict[str, str]]:
-    header, _, *body = table.split("\n\n")[0].splitlines()
-    names = re.split(r"\s{2,}", header)
-    return [dict(zip(names, re.split(r"\s{2,}", line), strict=True)) for line in body]
+def ending_with(finals: dict[str, list[int]]) -> Scores:
+    """Return scores in which the first orders of a method end with so many percent of everything."""
+    return as_scores(
+        run([percent] * 6, order, method=method)
+        for method, percents in finals.items()
+        for percent, order in zip(percents, ORDERS, strict=False)
+    )
 
 
-def latex_rows(table: str) -> list[dict[str, str]]:
-    lines = [line for line in table.splitlines() if not line.startswith("%")]
-    assert lines[0].startswith(r"\begin{tabular}{l")
-    assert [lines[1], lines[3], *lines[-2:]] == [r"\toprule", r"\midrule", r"\bottomrule", r"\end{tabular}"]
-    columns = len(re.fullmatch(r"\\begin{tabular}{([lr]+)}", lines[0]).group(1))
-    rows = [re.split(r"(?<!\\) & ", line.removesuffix(r" \\")) for line in (lines[2], *lines[4:-2])]
-    assert all(line.endswith(r" \\") for line in (lines[2], *lines[4:-2]))
-    assert {len(row) for row in rows} == {columns}
-    return [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
+def test_accuracy_and_forgetting_come_first_then_disparity_and_floors() -> None:
+    headings = [column.heading for column in study_table(Findings(random_scores())).columns]
+    assert headings == [
+        *("method", "orders", "repeats", "AA", "AF", "AOPD", "MOPD"),
+        *("AOPD floor", "MOPD floor", "R", "AOPD at R", "AOPD mixed"),
+    ]
 
 
-def test_methods_come_in_a_fixed_sequence_in_every_format() -> None:
-    expected = ["bare", "replay", "joint", "zeta_2"]
-    assert [row["method"] for row in text_rows(disparity_table(EXAMPLE))] == expected
-    assert list(pd.read_csv(io.StringIO(disparity_table(EXAMPLE, "csv")))["method"]) == expected
-    assert [row["method"] for row in json.loads(disparity_table(EXAMPLE, "json"))["rows"]] == expected
-    assert [row["method"] for row in latex_rows(disparity_table(EXAMPLE, "latex"))] == [*expected[:3], r"zeta\_2"]
+def test_every_number_is_that_of_the_computation_in_percent() -> None:
+    scores = random_scores()
+    for level in ("task", "class"):
+        table = study_table(Findings(scores, level))
+        found = disparity(scores, level)
+        for place, row in found.iterrows():
+            for measure in ("AOPD", "MOPD"):
+                cell = table.column(measure)[place]
+                assert cell.text == f"{100 * row[measure]:.1f} ± {100 * row[f'{measure}_std']:.1f}"
+                assert cell.numbers == (round(100 * row[measure], 1), round(100 * row[f"{measure}_std"], 1))
+                assert texts(table, f"{measure} floor")[place] == f"{100 * row[f'{measure}_floor']:.1f}"
+            assert texts(table, "R")[place] == "3"
+            assert texts(table, "orders")[place] == str(row["orders"])
+    ordinary = runs(scores).query("noise == 0 and kind == 'task'")
+    by_repeat = 100 * ordinary.groupby(["learner", "repeat"])[["AA", "AF"]].mean()
+    table = study_table(Findings(scores))
+    for measure in ("AA", "AF"):
+        expected = by_repeat[measure].groupby("learner").agg(["mean", "std"])
+        assert texts(table, measure) == [
+            f"{round(mean, 1) + 0.0:.1f} ± {std:.1f}".replace("-", "−") for mean, std in expected.to_numpy()
+        ]
 
 
-def test_text_shows_percent_with_one_decimal_deviation_floor_and_marks() -> None:
-    bare, replay, joint, other = text_rows(disparity_table(EXAMPLE))
-    assert bare == {
-        **{"method": "bare", "orders": "120", "repeats": "5", "AOPD": "96.7 ± 1.2†", "MOPD": "100.0†"},
-        **{"AOPD floor": "5.0", "MOPD floor": "8.0", "R": "4", "AOPD at R": "40.0", "AOPD mixed": "60.0"},
-    }
-    assert [row["AOPD"] for row in (replay, joint, other)] == ["58.2 ± 1.2*", "58.2 ± 1.2*", "70.0 ± 1.2"]
-    assert [row["MOPD"] for row in (replay, joint, other)] == ["80.0*", "90.0", "100.0†"]
+def test_one_order_and_a_sweep_have_accuracies_and_say_why_they_have_no_disparity() -> None:
+    table = study_table(Findings(as_scores([run([50] * 6, ORDERS[0], repeat=repeat) for repeat in (0, 1)])))
+    assert (texts(table, "AA"), texts(table, "AOPD"), texts(table, "MOPD")) == (["50.0 ± 0.0"], ["–"], ["–"])
+    assert "One order: no disparity." in table.notes
+    rows = tuple(learner(number, point=(("backbone.width", width),)) for number, width in enumerate((8, 4)))
+    swept = as_scores([run([10] * 6, ORDERS[0]), run([20] * 6, ORDERS[0], backbone="other")])
+    table = study_table(Findings(replace(swept, learners=rows)))
+    assert texts(table, "width") == ["8", "4"]
+    assert texts(table, "AA") == ["10.0", "20.0"]
+    assert [row["backbone.width"] for row in json.loads(render(table, "json"))["rows"]] == [8, 4]
 
 
-def test_latex_marks_by_bold_and_underline() -> None:
-    bare, replay, joint, other = latex_rows(disparity_table(EXAMPLE, "latex"))
-    assert bare["AOPD"] == r"\underline{96.7 $\pm$ 1.2}"
-    assert replay["AOPD"] == joint["AOPD"] == r"\textbf{58.2 $\pm$ 1.2}"
-    assert other["AOPD"] == r"70.0 $\pm$ 1.2"
-    assert [row["MOPD"] for row in (bare, replay, joint)] == [r"\underline{100.0}", r"\textbf{80.0}", "90.0"]
+def test_repeats_that_cannot_be_compared_leave_one_learner_empty_and_say_whose() -> None:
+    uneven = random_scores(noise_runs=0, kinds=["task"]).where(
+        lambda each: (each.learner, each.repeat, each.order) != (0, 1, ORDERS[5])
+    )
+    table = study_table(Findings(uneven))
+    assert texts(table, "AOPD")[0] == "–"
+    assert "±" in texts(table, "AOPD")[1]
+    assert any(note.startswith("Bare: every repeat needs the same orders") for note in table.notes)
 
 
-def test_csv_and_json_hold_the_same_numbers_and_marks() -> None:
-    of_csv = pd.read_csv(io.StringIO(disparity_table(EXAMPLE, "csv", published="ucla")))
-    content = json.loads(disparity_table(EXAMPLE, "json", published="ucla"))
-    of_json = pd.DataFrame(content["rows"])
-    assert content["unit"] == "percent"
-    assert content["published"].startswith("ucla, Wei, De Schepper, Mets")
-    assert list(of_csv["AOPD"]) == list(of_json["AOPD"]) == [96.7, 58.2, 58.2, 70.0]
-    assert list(of_csv["AOPD_std"]) == list(of_json["AOPD_std"]) == [1.2] * 4
-    assert content["rows"][0]["MOPD_std"] is None
-    assert content["rows"][0]["R"] == 4
-    assert list(of_json["AOPD_mark"]) == list(of_csv["AOPD_mark"].fillna("")) == ["highest", "lowest", "lowest", ""]
-    np.testing.assert_array_equal(of_csv["AOPD_difference"], of_json["AOPD_difference"].astype(float))
+def test_the_lowest_and_highest_are_marked_as_they_look() -> None:
+    table = study_table(Findings(ending_with({"bare": [0, 90], "ewc": [0, 80], "replay": [0, 10]})))
+    assert marks(table, "AOPD") == ["highest", "", "lowest"]
+    equal = study_table(Findings(ending_with({"bare": [0, 50], "ewc": [10, 60]})))
+    assert marks(equal, "AOPD") == ["", ""]
+    shared = study_table(Findings(ending_with({"bare": [0, 50], "ewc": [10, 60], "mas": [0, 70]})))
+    assert marks(shared, "MOPD") == ["lowest", "lowest", "highest"]
 
 
-def test_published_values_stand_beside_ours_with_the_difference() -> None:
-    bare, replay, joint, _ = text_rows(disparity_table(EXAMPLE, published="ucla"))
-    assert (bare["published AOPD"], bare["AOPD difference"]) == ("96.7 ± 0.7", "+0.0")
-    assert (replay["published MOPD"], replay["MOPD difference"]) == ("80.2 ± 5.2", "−0.2")
-    assert joint["published AOPD"] == joint["AOPD difference"] == "–"
-    assert "over 120 orders" in disparity_table(EXAMPLE, published="ucla")
-    _, replay, joint, _ = latex_rows(disparity_table(EXAMPLE, "latex", published="ucla"))
-    assert (replay["published MOPD"], replay["MOPD difference"]) == (r"80.2 $\pm$ 5.2", "$-$0.2")
-    assert joint["AOPD difference"] == "--"
-    stgcn = text_rows(disparity_table(EXAMPLE.assign(backbone="st-gcn"), published="ucla"))
-    assert {row["published AOPD"] for row in stgcn} == {"–"}
+def test_settings_are_marked_apart_and_backbones_named_if_there_are_several() -> None:
+    rivals = [("stgcn", "bare", 10), ("stgcn", "ewc", 20), ("gcn", "bare", 90), ("gcn", "replay", 50)]
+    table = study_table(
+        Findings(
+            as_scores(
+                run([percent] * 6, order, method=method, backbone=backbone)
+                for backbone, method, high in rivals
+                for percent, order in zip((0, high), ORDERS, strict=False)
+            )
+        )
+    )
+    assert texts(table, "backbone") == ["ST-GCN", "ST-GCN", "GCN", "GCN"]
+    assert marks(table, "AOPD") == ["lowest", "highest", "highest", "lowest"]
 
 
-def test_nothing_is_marked_where_all_look_equal() -> None:
-    table = disparity_table(made({"bare": (0.50001, 1.0), "ewc": (0.49999, 0.9)}))
-    assert [row["AOPD"] for row in text_rows(table)] == ["50.0 ± 1.2", "50.0 ± 1.2"]
-    assert [row["MOPD"] for row in text_rows(table)] == ["100.0†", "90.0*"]
-
-
-def test_backbones_are_named_if_there_are_several_and_marked_apart() -> None:
-    other = made({"bare": (0.1, 0.1), "ewc": (0.2, 0.1)}, backbone="width=8")
-    rows = text_rows(disparity_table(pd.concat([other, EXAMPLE])))
-    named = [("width=8", "bare"), ("width=8", "ewc"), ("gcn", "bare")]
-    assert [(row["backbone"], row["method"]) for row in rows[:3]] == named
-    assert [row["AOPD"] for row in rows[:3]] == ["10.0 ± 1.2*", "20.0 ± 1.2†", "96.7 ± 1.2†"]
-
-
-def test_methods_with_fewer_orders_are_not_compared() -> None:
-    table = made({"bare": (0.9, 1.0), "ewc": (0.8, 1.0), "replay": (0.1, 0.2)})
-    assert "fewer" not in disparity_table(table)
-    table.loc[2, "orders"] = 2
-    rows = text_rows(disparity_table(table))
-    assert [row["AOPD"] for row in rows] == ["90.0 ± 1.2†", "80.0 ± 1.2*", "10.0 ± 1.2"]
-    assert "methods with fewer than others are not compared" in disparity_table(table)
-
-
-def test_latex_escapes_what_has_a_meaning_to_it() -> None:
-    table = disparity_table(made({r"[a]&b%c$d#e_f{g}~h^i\j*": (0.1, 0.1), "*": (0.2, 0.2)}), "latex")
-    star, label = (row["method"] for row in latex_rows(table))
-    assert star == "{*}"
-    assert label == r"{[}a]\&b\%c\$d\#e\_f\{g\}\textasciitilde{}h\textasciicircum{}i\textbackslash{}j{*}"
-    body = re.sub(r"\\[{}\\]", "", "\n".join(line for line in table.splitlines() if not line.startswith("%")))
-    assert body.count("{") == body.count("}")
-    assert body.isascii()
+def test_learners_with_fewer_orders_are_not_compared() -> None:
+    whole = ending_with({"bare": [0, 90, 0], "ewc": [0, 80, 0], "replay": [0, 10, 0]})
+    assert "fewer" not in render(study_table(Findings(whole)))
+    table = study_table(Findings(ending_with({"bare": [0, 90, 0], "ewc": [0, 80, 0], "replay": [0, 10]})))
+    assert marks(table, "AOPD") == ["highest", "lowest", ""]
+    assert "methods with fewer than others are not compared" in render(table)
 
 
 def test_intervals_are_shown_where_orders_were_sampled() -> None:
-    sampled = disparity(random_records(), "class", bootstrap=np.random.default_rng(0))
-    row = text_rows(disparity_table(sampled))[0]
+    task, by_class = (study_table(Findings(random_scores(), level)) for level in ("task", "class"))
+    assert "AOPD interval" not in [column.heading for column in task.columns]
+    sampled = disparity(random_scores(), "class", bootstrap=np.random.default_rng(0))
     low, high = 100 * sampled["AOPD_low"][0], 100 * sampled["AOPD_high"][0]
-    assert row["AOPD interval"] == f"[{low:.1f}, {high:.1f}]"
-    assert "biased downwards" in disparity_table(sampled)
-    assert "interval" not in disparity_table(EXAMPLE)
-    sampled.loc[1, ["AOPD_low", "AOPD_high"]] = np.nan
-    assert text_rows(disparity_table(sampled))[1]["AOPD interval"] == "exact"
-    sampled.loc[1, "AOPD"] = np.nan
-    assert text_rows(disparity_table(sampled))[1]["AOPD interval"] == "–"
+    assert texts(by_class, "AOPD interval")[0] == f"[{low:.1f}, {high:.1f}]"
+    assert "biased downwards" in render(by_class)
+    fewer = random_scores().where(lambda each: each.learner == 0 or each.order != ORDERS[5])
+    assert texts(study_table(Findings(fewer)), "AOPD interval")[0] == "exact"
 
 
-@pytest.mark.parametrize("format", FORMATS)
-def test_what_disparity_computes_becomes_a_table_in_every_format(format: str) -> None:
-    computed = disparity(random_records(noise_runs=0, repeats=1))
-    before = computed.copy()
-    table = disparity_table(computed, format, published="ntu")
-    assert table.endswith("\n")
-    assert "nan" not in table.lower()
-    pd.testing.assert_frame_equal(computed, before)
+def test_orders_that_cannot_be_compared_are_left_out_with_a_word() -> None:
+    whole = [run([percent] * 6, order) for percent, order in zip((10, 40), ORDERS, strict=False)]
+    shorter = run([100] * 6, ((0, 1), (2, 3)), "class")
+    for level, what in (("task", "tasks"), ("class", "classes")):
+        table = study_table(Findings(as_scores([*whole, shorter]), level))
+        assert (texts(table, "orders"), texts(table, "AA"), texts(table, "AOPD")) == (["2"], ["25.0"], ["30.0"])
+        assert f"Left out: 1 order of other {what} than most." in table.notes
 
 
-def test_wrong_input_is_refused() -> None:
-    with pytest.raises(InputError, match="unknown format 'latx'; did you mean 'latex'"):
-        disparity_table(EXAMPLE, "latx")
-    with pytest.raises(InputError, match="unknown published data set 'uclaa'; did you mean 'ucla'"):
-        disparity_table(EXAMPLE, published="uclaa")
-    with pytest.raises(InputError, match="disparity: missing columns: AOPD; found: backbone"):
-        disparity_table(EXAMPLE.drop(columns="AOPD"))
-    with pytest.raises(InputError, match="disparity: no rows"):
-        disparity_table(EXAMPLE.iloc[:0])
-    with pytest.raises(InputError, match="expected one level, found class, task"):
-        disparity_table(pd.concat([EXAMPLE, EXAMPLE.assign(level="class")]))
+def test_the_level_is_that_at_which_orders_can_be_compared() -> None:
+    assert default_level(random_scores()) == "task"
+    assert default_level(random_scores(kinds=["class"], noise_runs=0)) == "class"
+    assert default_level(as_scores([run([0] * 6, ORDERS[0])])) == "task"
+    with pytest.raises(InputError, match="unknown level 'clas'; did you mean 'class'"):
+        Findings(random_scores(), "clas")
 
 
-def test_the_published_table_is_complete_and_in_fractions() -> None:
+@pytest.mark.parametrize("form", FORMATS)
+def test_uneven_tasks_become_a_table_in_every_form(form: str) -> None:
+    orders = [UNEVEN, UNEVEN[::-1], (*UNEVEN[1:], UNEVEN[0])]
+    scores = as_scores([run([10 * place] * 6, order) for place, order in enumerate(orders)])
+    for level in ("task", "class"):
+        table = render(study_table(Findings(scores, level)), form)
+        assert table.endswith("\n")
+        assert "nan" not in table.lower()
+        assert "20.0" in table
+
+
+def test_columns_are_chosen_by_heading_or_by_metric() -> None:
+    findings = Findings(random_scores())
+    table = study_table(findings, ["AOPD", "AA", "counts"])
+    assert [column.heading for column in table.columns] == ["method", "AOPD", "AA", "orders", "repeats"]
+    assert texts(study_table(findings, ["AOPD interval"]), "AOPD interval") == ["–", "–"]
+    with pytest.raises(InputError, match="unknown column 'AOPDD'; did you mean 'AOPD'"):
+        study_table(findings, ["AOPDD"])
+    with pytest.raises(InputError, match="say of which data set, with --published"):
+        study_table(findings, ["published AOPD"])
+    assert {"AA", "AF", "AOPD", "MOPD floor", "AOPD mixed", "AOPD difference"} <= known_columns().keys()
+
+
+OWN = """
+import numpy as np
+from skeleton_cgl.analysis import Entry, Metric, Scores, entry_of
+
+class Worst(Metric):
+    heading = "worst"
+    note = "Worst: of any class."
+
+    def measure(self, scores: Scores) -> Entry:
+        if len(scores.runs) < 3:
+            return Entry(reason="fewer than three runs")
+        return entry_of(scores, np.nanmin(scores.finals, axis=1))
+"""
+
+
+def test_a_metric_in_a_file_is_a_column(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(OWN)
+    scores = ending_with({"bare": [10, 40, 40], "ewc": [0, 50]})
+    table = study_table(Findings(scores), ["AA", str(tmp_path / "mine.py")])
+    assert texts(table, "worst") == ["30.0", "–"]
+    assert {"Worst: of any class.", "EWC: fewer than three runs."} <= set(table.notes)
+    further = study_table(Findings(scores), further=[str(tmp_path / "mine.py")])
+    assert further.columns[-1].heading == "worst"
+
+
+def test_the_performance_table_is_over_ordinary_runs() -> None:
+    ordinary = [run([final] * 6, order) for final, order in zip((10, 50), ORDERS, strict=False)]
+    table = performance_table(as_scores([run([99] * 6, ORDERS[0], noise=1), *ordinary]))
+    found = {column.heading: cell.text for column, cell in zip(table.columns, table.rows[0], strict=True)}
+    assert found | {"AA": "30.0", "AA lowest": "10.0", "AA highest": "50.0", "method": "Bare", "orders": "2"} == found
+
+
+def test_the_variance_table_names_learners_and_tells_what_it_lacks() -> None:
+    both = as_scores([*random_runs(noise_runs=0, backbone="b"), *random_runs(noise_runs=0, backbone="a")])
+    named = zip(texts(variance_table(both), "backbone"), texts(variance_table(both), "method"), strict=True)
+    assert list(named) == [("b", "Bare"), ("b", "Replay"), ("a", "Bare"), ("a", "Replay")]
+    table = variance_table(as_scores([run([50] * 6, ORDERS[0])]))
+    assert (table.rows, table.notes) == ((), ("Not computed: too few orders, or all end alike.",))
+
+
+GCN = ComponentRow("gcn")
+TEN = tuple((2 * task, 2 * task + 1) for task in range(5))
+CLASSES = ("pick up with one hand", *(f"class {number}" for number in range(1, 10)))
+
+
+def published_study(**fields: object) -> StudyRow:
+    spec = {"scenario": {"data": "data/ucla.h5"}, "training": {"epochs": 100}, **fields}
+    return StudyRow(1, "ours", json.dumps(spec), (), CLASSES, TEN)
+
+
+def ours(*methods: ComponentRow, backbone: ComponentRow = GCN, orders: int = 120) -> Scores:
+    """Return all task orders of five tasks, of which the first is learned to the half and the others not at all."""
+    chosen = list(islice(permutations(TEN), orders))
+    made = [
+        run([50 * (place == 0)] * 10, order, method=str(number))
+        for number in range(len(methods))
+        for place, order in enumerate(chosen)
+    ]
+    rows = tuple(replace(learner(number), backbone=backbone, method=method) for number, method in enumerate(methods))
+    return replace(as_scores(made, CLASSES), learners=rows)
+
+
+EWC, REPLAY = ComponentRow("ewc", parameters=(("strength", 1e6),)), ComponentRow("replay")
+
+
+def test_published_values_stand_beside_ours_with_the_difference() -> None:
+    table = study_table(Findings(ours(EWC, ComponentRow("joint")), "task", published_study(), Beside("ucla")))
+    assert texts(table, "published AOPD") == ["93.9 ± 0.6", "–"]
+    assert texts(table, "AOPD difference") == ["−43.9", "–"]
+    assert texts(table, "MOPD difference") == ["−50.0", "–"]
+    notes = " ".join(table.notes)
+    assert "over 120 orders, 5 repeats, Wei" in notes
+    assert "Published over 5 repeats, ours over 1." in notes
+
+
+def test_what_was_published_is_matched_by_what_a_component_is_not_by_its_label() -> None:
+    disguised = ours(ComponentRow("bare", label="ewc"), backbone=ComponentRow("models/tcn.py", label="gcn"))
+    with pytest.raises(InputError, match="nothing was published of these backbones with these methods"):
+        study_table(Findings(disguised, "task", published_study(), Beside("ucla")))
+    table = study_table(Findings(disguised, "task", published_study(), Beside("ucla", anyway=True)))
+    assert (texts(table, "method"), texts(table, "published AOPD")) == (["ewc"], ["–"])
+    assert "Nothing was published of it." in table.notes
+    labelled = study_table(Findings(ours(replace(EWC, label="bare")), "task", published_study(), Beside("ucla")))
+    assert texts(labelled, "published AOPD") == ["93.9 ± 0.6"]
+
+
+@pytest.mark.parametrize(
+    ("scores", "study", "dataset", "reason"),
+    [
+        (ours(EWC, orders=30), published_study(), "ucla", "30 orders, published 120"),
+        (ours(EWC), published_study(training={"epochs": 10}), "ucla", "training.epochs 10, published 100"),
+        (ours(EWC), published_study(training={"batch_size": 32}), "ucla", "training.batch_size 32, published None"),
+        (ours(EWC), published_study(scenario={"data": "x", "setting": "task-il"}), "ucla", "setting task-il"),
+        (ours(EWC), published_study(scenario={}), "ucla", "other data than ucla"),
+        (ours(EWC), published_study(), "ntu", "other data than ntu"),
+        (
+            ours(ComponentRow("ewc", parameters=(("strength", 1),))),
+            published_study(),
+            "ucla",
+            "strength 1, published 1",
+        ),
+        (ours(ComponentRow("lwf")), published_study(), "ntu", "lwf.strength 1, published 0.1"),
+        (ours(ComponentRow("replay", parameters=(("count", 9),))), published_study(), "ucla", "count 9, not published"),
+        (
+            ours(EWC, backbone=ComponentRow("gcn", parameters=(("width", 8),))),
+            published_study(),
+            *("ucla", "backbone gcn.width 8, published 64"),
+        ),
+    ],
+)
+def test_unlike_things_are_not_set_against_each_other_unless_asked_and_then_marked(
+    scores: Scores, study: StudyRow, dataset: str, reason: str
+) -> None:
+    with pytest.raises(InputError, match=f"unlike the published one.*{reason}.*--anyway"):
+        study_table(Findings(scores, "task", study, Beside(dataset)))
+    table = study_table(Findings(scores, "task", study, Beside(dataset, anyway=True)))
+    assert marks(table, "AOPD difference") == marks(table, "published MOPD") == ["unlike"]
+    assert reason in " ".join(table.notes)
+    assert "‡" in render(table)
+
+
+def test_a_learner_that_is_unlike_is_left_empty_beside_those_that_are_alike() -> None:
+    other = ComponentRow("replay", parameters=(("fraction", 0.1),))
+    table = study_table(Findings(ours(EWC, other), "task", published_study(), Beside("ucla")))
+    assert texts(table, "AOPD difference") == ["−43.9", "–"]
+    assert "Replay: not set beside the published study: method replay.fraction 0.1, published 0.2." in table.notes
+
+
+def test_a_full_batch_is_as_published_and_a_point_of_a_sweep_is_not() -> None:
+    full = published_study(training={"epochs": 100, "batch_size": 10000})
+    assert texts(study_table(Findings(ours(REPLAY), "task", full, Beside("ucla"))), "published AOPD") == ["58.2 ± 7.5"]
+    swept = replace(ours(REPLAY), learners=(replace(learner(0, "replay"), point=(("training.epochs", 5),)),))
+    with pytest.raises(InputError, match=r"training\.epochs 5, published 100"):
+        study_table(Findings(swept, "task", full, Beside("ucla")))
+
+
+def test_the_published_table_is_complete_and_in_percent() -> None:
     table = published_disparity()
     assert len(table) == 28
     assert not table.duplicated(["dataset", "level", "method"]).any()
     assert table.groupby(["dataset", "level"])["method"].agg(set).map(len).eq(7).all()
     values = table[["AOPD", "AOPD_std", "MOPD", "MOPD_std"]]
-    assert values.stack().between(0, 1).all()
+    assert values.stack().between(0, 100).all()
     assert (table["AOPD"] <= table["MOPD"] + 1e-12).all()
     replay = table.query("dataset == 'ntu' and level == 'class' and method == 'replay'").iloc[0]
-    assert replay["AOPD":"MOPD_std"].tolist() == pytest.approx([0.5052, 0.0116, 0.7182, 0.0227])
+    assert replay["AOPD":"MOPD_std"].tolist() == pytest.approx([50.52, 1.16, 71.82, 2.27])
+    table["AOPD"] = 0.0
+    assert (published_disparity()["AOPD"] > 0).all()
+
+
+def test_a_class_order_and_a_task_order_that_are_the_same_count_once() -> None:
+    twice = [run([10] * 6, ORDERS[0], kind) for kind in ("task", "class")]
+    table = study_table(Findings(as_scores([*twice, run([40] * 6, CLASS_ORDER, "class")]), "class"))
+    assert (texts(table, "orders"), texts(table, "AA")) == (["2"], ["25.0"])

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.stats import f_oneway
 
 from skeleton_cgl.analysis import explained_share, mean_variance_explained, variance_explained
-from tests.analysis.made_records import CLASS_ORDER, ORDERS, as_records, random_records, run_records
+from tests.analysis.made_scores import CLASS_ORDER, ORDERS, as_scores, random_scores, run
 
 
 def test_the_explained_share_by_hand() -> None:
@@ -47,8 +47,8 @@ def test_accuracies_made_of_the_position_are_explained_by_it() -> None:
     runs = []
     for order in ORDERS:
         position = {label: step for step, task in enumerate(order) for label in task}
-        runs.append(run_records([30 * position[label] for label in range(6)], order))
-    shares = variance_explained(as_records(runs)).set_index(["class", "factor"])
+        runs.append(run([30 * position[label] for label in range(6)], order))
+    shares = variance_explained(as_scores(runs)).set_index(["class", "factor"])
     assert shares.xs("position", level="factor")["eta_squared"].to_numpy() == pytest.approx(1)
     assert shares.xs("position", level="factor")["omega_squared"].to_numpy() == pytest.approx(1)
     # A class whose task comes last has position 2, else 0 or 1: means 2, ½, ½ around 1, so 3 of the 4 are between.
@@ -57,26 +57,26 @@ def test_accuracies_made_of_the_position_are_explained_by_it() -> None:
 
 
 def test_accuracies_made_of_the_last_task_are_explained_by_it() -> None:
-    runs = [run_records([20 * order[-1][0]] * 6, order) for order in ORDERS]
-    means = mean_variance_explained(as_records(runs)).set_index("factor")
+    runs = [run([20 * order[-1][0]] * 6, order) for order in ORDERS]
+    means = mean_variance_explained(as_scores(runs)).set_index("factor")
     assert means.loc["last", "eta_squared"] == pytest.approx(1)
     assert means.loc["position", "eta_squared"] < 0.6
 
 
 def test_accuracies_made_of_the_mates_are_explained_by_them() -> None:
     orders = [*ORDERS, *[tuple(CLASS_ORDER[i] for i in turn) for turn in ((0, 1, 2), (2, 0, 1), (1, 2, 0))]]
-    runs = [run_records([80 if (0, 1) in order else 20] * 6, order, "class") for order in orders]
-    means = mean_variance_explained(as_records(runs)).set_index("factor")
+    runs = [run([80 if (0, 1) in order else 20] * 6, order, "class") for order in orders]
+    means = mean_variance_explained(as_scores(runs)).set_index("factor")
     assert means.loc["mates", "eta_squared"] == pytest.approx(1)
     assert means.loc["position", "eta_squared"] == pytest.approx(0, abs=1e-12)
     assert means.loc["position", "omega_squared"] < 0
 
 
 def test_every_class_repeat_and_factor_has_its_row_and_the_means_are_theirs() -> None:
-    shares = variance_explained(random_records())
+    shares = variance_explained(random_scores())
     assert len(shares) == 2 * 2 * 6 * 3
     assert (shares["orders"] == 8).all()
     assert (shares.query("factor == 'position'")["groups"] == 3).all()
-    means = mean_variance_explained(random_records()).set_index(["method", "factor"])
-    of_replay = shares.query("method == 'replay' and factor == 'last'")
-    assert means.loc[("replay", "last"), "eta_squared"] == pytest.approx(of_replay["eta_squared"].mean())
+    means = mean_variance_explained(random_scores()).set_index(["learner", "factor"])
+    of_replay = shares.query("learner == 1 and factor == 'last'")
+    assert means.loc[(1, "last"), "eta_squared"] == pytest.approx(of_replay["eta_squared"].mean())

@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
-from skeleton_cgl import Results
+from skeleton_cgl.analysis.results import Results
 from skeleton_cgl.engine.exchange import import_export
+from skeleton_cgl.engine.plan import make_plan
+from skeleton_cgl.engine.rows import LearnerRow
 from skeleton_cgl.engine.store import Store
-from skeleton_cgl.engine.study import Study, make_plan
 from skeleton_cgl.skeletons import write_archive
 from skeleton_cgl.skeletons.sources.ucla import UclaSource
+from skeleton_cgl.study import Study
 from tests import shared_data
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -67,17 +69,26 @@ def test_an_import_gives_the_numbers_it_always_gave(folder: Path, export: str, n
     results = Results(imported(folder, export), name)
     runs, expected = results.runs(), NUMBERS[name]
     assert len(runs) == expected["runs"]
-    ordinary = runs[runs["noise"] == 0].groupby(["backbone", "method"], sort=False)
+    names = {learner.number: recorded_names(learner) for learner in results.scores.learners}
+    ordinary = runs[runs["noise"] == 0].groupby("learner", sort=False)
     for measure in ("AA", "AF", "validation_AA"):
-        found = {" / ".join(names): value for names, value in ordinary[measure].mean().items()}
+        found = {" / ".join(names[number]): value / 100 for number, value in ordinary[measure].mean().items()}
         assert found == pytest.approx(expected[measure], abs=1e-12)
     for level, by_method in expected["disparity"].items():
-        found = results.disparity(level).set_index("method")
+        found = results.disparity(level)
+        found.index = [names[number][1] for number in found["learner"]]
         assert set(found.index) == set(by_method)
         for method, values in by_method.items():
             for column, value in values.items():
                 wanted = float("nan") if value is None else value
-                assert found.loc[method, column] == pytest.approx(wanted, abs=1e-12, nan_ok=True)
+                unit = 1 if column in ("orders", "repeats", "R") else 100
+                assert found.loc[method, column] / unit == pytest.approx(wanted, abs=1e-12, nan_ok=True)
+
+
+def recorded_names(learner: LearnerRow) -> tuple[str, str]:
+    """Return a learner as the numbers name it: its backbone, with the point of the sweep, and its method."""
+    point = [f"{field.removeprefix('backbone.')}={value}" for field, value in learner.point]
+    return " ".join([learner.backbone.name, *point]), learner.method.name
 
 
 @shared_data.needs("nw-ucla.zip")

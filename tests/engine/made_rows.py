@@ -45,7 +45,7 @@ def made_study(
         ORDER,
         ("accuracy",),
     )
-    backbone = ComponentRow("my/net.py", "Net #1, mine", (("width", 8), ("sizes", (1, 2))), "Net", "0123")
+    backbone = ComponentRow("my/net.py", "Net #1", (("width", 8), ("sizes", (1, 2))), "Net", "0123")
     learners = tuple(
         LearnerRow(number, backbone, ComponentRow(method), (("training.epochs", 3),))
         for number, method in enumerate(methods)

@@ -3,10 +3,9 @@
 from functools import cache
 from pathlib import Path
 
-import numpy as np
-
 from skeleton_cgl import Study
 from skeleton_cgl.engine.store import Store
+from skeleton_cgl.scenarios.measures import Measure
 from skeleton_cgl.skeletons import write_archive
 from skeleton_cgl.skeletons.sources.synthetic import SyntheticSource
 
@@ -36,8 +35,9 @@ def small_study(folder: Path, **changes: object) -> Study:
 def contents(store: Path) -> dict[str, tuple]:
     """Return all records of a store, as values that can be compared."""
     with Store(store, must_exist=True) as opened:
-        return {key: (test.tolist(), validation.tolist()) for key, (test, validation) in opened.confusions().items()}
+        return {record.key: tuple(map(_content, record.scores)) for record in opened.records()}
 
 
-def total(counts: np.ndarray) -> int:
-    return int(np.sum(counts))
+def _content(score: Measure) -> tuple:
+    counts = None if score.counts is None else score.counts.tolist()
+    return score.part, score.metric, score.values.tobytes(), score.asked.tolist(), counts

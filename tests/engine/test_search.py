@@ -7,10 +7,13 @@ import torch
 import yaml
 
 from skeleton_cgl import Study
-from skeleton_cgl.engine.search import Search, choose, run_search, write_fragment
+from skeleton_cgl.engine.rows import ComponentRow, LearnerRow
+from skeleton_cgl.engine.store import Store
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.parts import TEST
+from skeleton_cgl.registry import METHODS
 from skeleton_cgl.scenarios.labelled import LabelledSamples
-from skeleton_cgl.scenarios.split import TEST
+from skeleton_cgl.search import Search, choose, run_search, write_fragment
 from tests.conftest import Run
 from tests.engine.studies import contents, small_study
 
@@ -28,20 +31,28 @@ def small_search(folder: Path, **changes: object) -> Search:
     return Search(**{**fields, "grid": GRID, "training": {"epochs": 5, "learning_rate": 0.01}, **changes})
 
 
+def learners_of(search: Search) -> list[LearnerRow]:
+    components = [component for tried in search.candidates().values() for component in tried]
+    return [LearnerRow(number, ComponentRow("gcn"), each.row(METHODS)) for number, each in enumerate(components)]
+
+
 def test_every_combination_is_tried_on_the_default_order_and_validation_decides(folder: Path, tmp_path: Path) -> None:
     search = small_search(folder, repeats=2)
     results, choices = run_search(search, tmp_path / "x.db", progress=False)
     assert set(results.runs()["order"]) == {((0, 1), (2, 3), (4, 5), (6, 7), (8, 9))}
-    assert [len(choice.scores) for choice in choices] == [1, 2, 4]
+    assert [len(choice.tried) for choice in choices] == [1, 2, 4]
+    with Store(tmp_path / "x.db") as store:
+        learners, runs = store.learners(results.study.number), store.runs(results.study.number)
+        last = {run: store.record(run.keys[-1]).measure("validation", "accuracy").counts for run in runs}
+    by_component = {(each.method.name, each.method.parameters): each.number for each in learners}
     for choice in choices:
-        by_hand = {}
-        for label in choice.scores.index:
-            last = results.records[(results.records["method"] == label) & (results.records["step"] == 5)]
-            accuracies = [np.diag(counts) / counts.sum(axis=1) for counts in last["validation"]]
-            by_hand[label] = np.mean(accuracies)
-        assert choice.winner.label == max(by_hand, key=by_hand.get)
-        assert choice.scores.to_dict() == pytest.approx(by_hand)
-        assert choice.scores.is_monotonic_decreasing
+        by_hand = []
+        for candidate in choice.tried:
+            learner = by_component[candidate.component.name, tuple(candidate.component.parameters.items())]
+            counts = [each for run, each in last.items() if run.learner == learner]
+            by_hand.append(100 * np.mean([np.diag(each) / each.sum(axis=1) for each in counts]))
+        assert [candidate.score for candidate in choice.tried] == pytest.approx(by_hand)
+        assert by_hand == sorted(by_hand, reverse=True)
     assert results.summary.learned == len(contents(tmp_path / "x.db")) == 2 * 7 * 5
     again, same = run_search(search, tmp_path / "x.db", progress=False)
     assert again.summary.learned == 0
@@ -63,27 +74,19 @@ def test_changing_test_labels_changes_no_choice(folder: Path, tmp_path: Path, mo
 
     monkeypatch.setattr(LabelledSamples, "score", score_with_false_tests)
     false_results, false_choices = run_search(search, tmp_path / "false.db", progress=False)
-    assert [choice.winner for choice in false_choices] == [choice.winner for choice in choices]
-    assert all(a.scores.equals(b.scores) for a, b in zip(choices, false_choices, strict=True))
+    assert false_choices == choices
     assert not false_results.runs()["AA"].equals(results.runs()["AA"])
 
 
 def test_the_first_of_equals_wins_and_noise_takes_no_part() -> None:
     search = Search(methods="replay", grid={"replay": {"fraction": [0.1, 0.2, 0.3]}})
-    labels = [f"replay fraction={fraction}" for fraction in (0.1, 0.2, 0.3)]
-    runs = pd.DataFrame(
-        {
-            "method": [*labels, labels[0], labels[0]],
-            "noise": [0, 0, 0, 0, 1],
-            "validation_AA": [0.5, 0.6, 0.6, 0.4, 9],
-            "AA": 0.0,
-        }
-    )
-    (choice,) = choose(search, runs)
-    assert choice.winner.label == labels[1]
-    assert choice.scores.to_dict() == pytest.approx({labels[1]: 0.6, labels[2]: 0.6, labels[0]: 0.45})
+    columns = {"learner": [0, 1, 2, 0, 0], "noise": [0, 0, 0, 0, 1], "validation_AA": [50, 60, 60, 40, 900], "AA": 0.0}
+    runs, learners = pd.DataFrame(columns), learners_of(search)
+    (choice,) = choose(search, learners, runs)
+    found = [(str(candidate), candidate.score) for candidate in choice.tried]
+    assert found == [("replay fraction=0.2", 60), ("replay fraction=0.3", 60), ("replay fraction=0.1", 45)]
     with pytest.raises(InputError, match=r"no finished run of replay fraction=0\.1"):
-        choose(search, runs[runs["method"] != labels[0]])
+        choose(search, learners, runs[runs["learner"] != 0])
 
 
 def test_winners_are_included_in_a_study(folder: Path, tmp_path: Path, run: Run) -> None:
@@ -96,7 +99,7 @@ def test_winners_are_included_in_a_study(folder: Path, tmp_path: Path, run: Run)
     winner = 0.6 if "replay fraction=0.6 <" in text else 0.05
     (tmp_path / "orders.yaml").write_text("include: best.yaml\norders: {tasks: 3}\n")
     study = Study.from_file(tmp_path / "orders.yaml")
-    assert [(each.title, each.parameters) for each in study.methods] == [
+    assert [(str(each), each.parameters) for each in study.methods] == [
         ("bare", {}),
         ("replay", {"fraction": winner}),
         ("lwf", {}),
@@ -107,9 +110,10 @@ def test_winners_are_included_in_a_study(folder: Path, tmp_path: Path, run: Run)
 
 def test_labels_of_methods_survive_a_search(tmp_path: Path) -> None:
     search = Search(methods=[{"name": "replay", "label": "mine", "count": 3}], grid={"mine": {"count": [3, 9]}})
-    labels = ["mine count=3", "mine count=9"]
-    runs = pd.DataFrame({"method": labels, "noise": 0, "validation_AA": [0.1, 0.2]})
-    write_fragment(search, choose(search, runs), tmp_path / "best.yaml")
+    runs = pd.DataFrame({"learner": [0, 1], "noise": 0, "validation_AA": [10, 20]})
+    choices = choose(search, learners_of(search), runs)
+    assert [str(candidate) for candidate in choices[0].tried] == ["mine count=9", "mine count=3"]
+    write_fragment(search, choices, tmp_path / "best.yaml")
     fragment = yaml.safe_load((tmp_path / "best.yaml").read_text())
     assert fragment == {"methods": [{"name": "replay", "label": "mine", "count": 9}]}
 

@@ -9,8 +9,8 @@ from skeleton_cgl.analysis.report import report_page
 from skeleton_cgl.analysis.results import Results
 from skeleton_cgl.engine.exchange import export, import_export
 from skeleton_cgl.engine.forecast import forecast
+from skeleton_cgl.engine.plan import make_plan
 from skeleton_cgl.engine.store import Store
-from skeleton_cgl.engine.study import make_plan
 from skeleton_cgl.errors import InputError
 from tests.engine.studies import contents, small_study
 
@@ -36,12 +36,7 @@ def test_a_sweep_is_the_studies_it_consists_of(folder: Path, tmp_path: Path) -> 
     runs = results.runs()
     assert len(runs) == 4 * 2 * 2 * 3
     points = runs[["backbone", "backbone.width", "training.epochs"]].drop_duplicates().values.tolist()
-    assert points == [
-        ["gcn width=8, training.epochs=1", 8, 1],
-        ["gcn width=8, training.epochs=2", 8, 2],
-        ["gcn width=5, training.epochs=1", 5, 1],
-        ["gcn width=5, training.epochs=2", 5, 2],
-    ]
+    assert points == [["GCN", 8, 1], ["GCN", 8, 2], ["GCN", 5, 1], ["GCN", 5, 2]]
     assert len(results.disparity("class")) == 4 * 2
     with Store(tmp_path / "swept.db") as store, Store(tmp_path / "again.db") as again:
         export(store, tmp_path / "swept.csv.gz")
@@ -80,9 +75,10 @@ def test_every_backbone_of_a_list_is_swept(folder: Path) -> None:
     study = small_study(folder, backbone=["gcn", {"name": "gcn", "label": "deep", "depth": 3}], methods="bare")
     swept = Study(**{**study.model_dump(mode="json"), "sweep": {"backbone.width": [4]}})
     (variant,) = swept.variants()
-    assert [(each.title, each.parameters) for each in variant.study.backbone] == [
-        ("gcn width=4", {"width": 4}),
-        ("deep width=4", {"depth": 3, "width": 4}),
+    assert variant.point == (("backbone.width", 4),)
+    assert [(str(each), each.parameters) for each in variant.study.backbone] == [
+        ("gcn", {"width": 4}),
+        ("deep", {"depth": 3, "width": 4}),
     ]
 
 
@@ -90,10 +86,10 @@ def test_backbones_are_swept_by_name(folder: Path, tmp_path: Path) -> None:
     sweep = {"backbone": ["gcn", {"name": "gcn", "label": "deep", "depth": 3}], "backbone.width": [4, 5]}
     runs = small_study(folder, methods="bare", sweep=sweep).run(tmp_path / "x.db", progress=False).runs()
     assert runs[["backbone", "backbone.width"]].drop_duplicates().values.tolist() == [
-        ["gcn width=4", 4],
-        ["gcn width=5", 5],
-        ["deep width=4", 4],
-        ["deep width=5", 5],
+        ["GCN", 4],
+        ["GCN", 5],
+        ["deep", 4],
+        ["deep", 5],
     ]
 
 

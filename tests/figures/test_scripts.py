@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from skeleton_cgl import Results
-from skeleton_cgl.analysis.sweeps import sweep_curves
-from tests.analysis.made_records import random_records
+from skeleton_cgl.registry import FIGURES
+from tests.analysis.made_scores import random_scores
 from tests.analysis.made_store import made_store
-from tests.engine.studies import small_study
+from tests.analysis.test_figures import swept_scores
+from tests.analysis.test_report import OWN_FIGURE
 
 FOLDER = Path(__file__).parents[2] / "figures"
-SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "command")
+SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ("command", "draw"))
 COLUMN_PIXELS = 1020
 
 
@@ -52,15 +52,12 @@ def script(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made_store(tmp_path_factory.mktemp("made") / "made.db", random_records())
+    return made_store(tmp_path_factory.mktemp("made") / "made.db", random_scores())
 
 
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("swept")
-    orders = {"given": [[[0, 1], [2, 3]]]}
-    study = small_study(folder, sweep={"backbone.width": [8, 4]}, methods=["bare"], orders=orders)
-    return study.run(folder / "swept.db").path
+    return made_store(tmp_path_factory.mktemp("swept") / "swept.db", swept_scores(["bare"]))
 
 
 def width(picture: Path) -> int:
@@ -84,11 +81,6 @@ def test_a_sweep_is_drawn_and_other_studies_are_refused(
 ) -> None:
     script.draws("architecture", swept, "--out", tmp_path / "width.png")
     assert width(tmp_path / "width.png") == COLUMN_PIXELS
-    curves = sweep_curves(Results(swept).runs())
-    assert curves[["field", "backbone", "value"]].to_numpy().tolist() == [
-        ["backbone.width", "gcn", 4],
-        ["backbone.width", "gcn", 8],
-    ]
     assert "sweeps no field" in script.refuses("architecture", store, "--out", tmp_path / "none.png")
     assert not (tmp_path / "none.png").exists()
 
@@ -97,20 +89,20 @@ def test_a_sweep_is_drawn_and_other_studies_are_refused(
 def test_stores_stand_side_by_side_and_are_not_mixed(
     script: Script, store: Path, tmp_path: Path, backbone: str
 ) -> None:
-    other = made_store(tmp_path / "other.db", random_records(seed=1).assign(backbone=backbone))
+    other = made_store(tmp_path / "other.db", random_scores(seed=1, backbone=backbone))
     script.draws("order_scatter", store, other, "--kind", "task", "--out", tmp_path / "both.png")
     assert width(tmp_path / "both.png") == 2 * COLUMN_PIXELS
 
 
 @pytest.mark.parametrize(
     ("suffix", "start"),
-    [(".txt", "method"), (".tex", "%"), (".csv", "backbone,method"), (".json", "{"), (".svg", "<?xml")],
+    [(".txt", "method"), (".tex", "%"), (".csv", "method,orders"), (".json", "{"), (".svg", "<?xml")],
 )
 def test_the_suffix_decides_the_form_of_the_table(
     script: Script, store: Path, tmp_path: Path, suffix: str, start: str
 ) -> None:
     out = tmp_path / "new" / f"table{suffix}"
-    script.draws("disparity_table", store, "--level", "class", "--published", "ntu", "--out", out)
+    script.draws("disparity_table", store, "--level", "class", "--published", "ntu", "--anyway", "--out", out)
     text = out.read_text(encoding="utf-8")
     assert text.startswith(start)
     assert suffix == ".svg" or "100.0" in text
@@ -123,8 +115,9 @@ def test_the_suffix_decides_the_form_of_the_table(
         ("class_fate", ["--out", "fate.jpg"], "fate.jpg: a figure is called"),
         ("best_worst_orders", ["--method", "repaly"], "unknown method 'repaly'; did you mean 'replay'?"),
         ("best_worst_orders", ["--count", "0"], "count: expected at least 1 order, found 0"),
-        ("accuracy_matrix", ["--order", "0,1 > 2,3"], "order ((0, 1), (2, 3)) was not run"),
-        ("accuracy_matrix", ["--order", "0,1;2,3"], "argument --order: invalid order value: '0,1;2,3'"),
+        ("accuracy_matrix", ["--order", "0,1 > 2,3"], "order 0,1 > 2,3 was not run"),
+        ("accuracy_matrix", ["--order", "0,1;2,3"], "order '0,1;2,3': expected tasks such as '0,1 > 4,5 > 2,3'"),
+        ("disparity_table", ["--published", "ucla"], "unlike the published one"),
         ("opd_growth", ["--level", "order"], "invalid choice: 'order'"),
     ],
 )
@@ -135,11 +128,28 @@ def test_what_cannot_be_drawn_is_one_line(
 
 
 def test_a_kind_of_order_that_was_not_run_is_refused(script: Script, tmp_path: Path) -> None:
-    tasks = made_store(tmp_path / "tasks.db", random_records(kinds=["task"], noise_runs=0))
+    tasks = made_store(tmp_path / "tasks.db", random_scores(kinds=["task"], noise_runs=0))
     message = script.refuses("order_scatter", tasks, "--kind", "class", "--out", tmp_path / "scatter.png")
-    assert message == "order_scatter.py: no class order is finished; try --kind task"
+    assert message == "order_scatter.py: no class order is finished; there are orders of kind task"
 
 
 def test_a_store_that_is_not_there_is_not_made(script: Script, tmp_path: Path) -> None:
     assert script.refuses("order_scatter", tmp_path / "no.db").endswith("no.db: no such store")
     assert not any(tmp_path.iterdir())
+
+
+def test_every_built_in_figure_has_a_script() -> None:
+    assert [name.replace("-", "_") for name in FIGURES.names()] == SCRIPTS
+
+
+def test_any_figure_is_drawn_by_name_or_from_a_file_with_its_options(
+    script: Script, store: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.py").write_text(OWN_FIGURE)
+    script.draws("draw", tmp_path / "mine.py", store, "--plus", 3, "--out", tmp_path / "mine.png")
+    script.draws("draw", "learning-curve", store, "--kind", "task", "--out", tmp_path / "curve.png")
+    assert width(tmp_path / "curve.png") == COLUMN_PIXELS
+    assert "unknown figure 'learning-kurve'; did you mean 'learning-curve'" in script.refuses(
+        "draw", "learning-kurve", store
+    )
+    assert "which figure?" in script.refuses("draw")

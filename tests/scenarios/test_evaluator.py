@@ -5,9 +5,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from skeleton_cgl.scenarios.evaluator import allowed_classes, confusion
 
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.scenarios.evaluator import allowed_classes, confusion
 from skeleton_cgl.scenarios.lessons import as_task
 from skeleton_cgl.scenarios.scenario import SETTINGS
 

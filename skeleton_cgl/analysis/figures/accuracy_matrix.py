@@ -1,4 +1,4 @@
-"""The performance matrix of every method: accuracy on each task of an order after each step, for one order or averaged."""
+"""The performance matrix of every method: accuracy on each task after each step, for one order or averaged."""
 
 from dataclasses import dataclass
 

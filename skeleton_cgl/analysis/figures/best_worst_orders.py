@@ -3,6 +3,7 @@
 import textwrap
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -82,7 +83,7 @@ def _draw_orders(panel: Axes, orders: pd.DataFrame) -> None:
     heatmap(panel, cells["accuracy"].astype(float), cells["text"])
     panel.set_yticklabels(["" if rank in jumps else str(int(rank)) for rank in cells.index])
     panel.set(xlabel="position", ylabel="rank (1: kindest)")
-    beside = {"fontsize": SMALL, "transform": panel.get_yaxis_transform()}
+    beside: dict[str, Any] = {"fontsize": SMALL, "transform": panel.get_yaxis_transform()}
     for row, rank in enumerate(cells.index):
         if rank not in jumps:
             panel.text(1.03, row + 0.5, percent_text(averages[rank]), va="center", **beside)

@@ -1,6 +1,7 @@
 """AA after each step, mean and spread over orders."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -46,7 +47,12 @@ class LearningCurve(StudyFigure[Steps]):
                 place = curve["step"] + shift
                 panel.vlines(place, curve["lowest"], curve["highest"], color=name.colour, linewidth=0.5)
                 panel.vlines(place, curve["lower_quartile"], curve["upper_quartile"], color=name.colour, linewidth=2)
-                line = {"color": name.colour, "marker": name.marker, "linewidth": 0.5, "label": name.method}
+                line: dict[str, Any] = {
+                    "color": name.colour,
+                    "marker": name.marker,
+                    "linewidth": 0.5,
+                    "label": name.method,
+                }
                 panel.plot(place, curve["AA"], **line, **EDGE)
             panel.set_xticks(sorted(set(value.steps["step"])))
             panel.grid(visible=False, axis="x")

@@ -1,6 +1,7 @@
-"""AOPD expected of so many orders, exact; where one order was run with several seeds, the same for the seeds, dashed."""
+"""AOPD expected of so many orders, exact; the same for runs of one order with several seeds, dashed."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -14,7 +15,10 @@ from skeleton_cgl.analysis.plots.style import EDGE, label_outer, method_legend, 
 from skeleton_cgl.analysis.results import Results
 
 _COUNTS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000]
-_VARIED = {"order": {"linestyle": "-", **EDGE}, "seed": {"linestyle": "--", "mfc": "none", "mew": 0.6}}
+_VARIED: dict[str, dict[str, Any]] = {
+    "order": {"linestyle": "-", **EDGE},
+    "seed": {"linestyle": "--", "mfc": "none", "mew": 0.6},
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +57,11 @@ class OpdGrowth(StudyFigure[Growth]):
                     curve = value.growth[chosen]
                     # Few marks, none of them right before the last.
                     few = [place for place, r in enumerate(curve["r"]) if r in _COUNTS and 1.3 * r < len(curve)]
-                    marks = {"marker": name.marker, "markevery": [*few, len(curve) - 1], "color": name.colour}
+                    marks: dict[str, Any] = {
+                        "marker": name.marker,
+                        "markevery": [*few, len(curve) - 1],
+                        "color": name.colour,
+                    }
                     if len(curve):
                         panel.plot(curve["r"], curve["AOPD"], label=f"{name.method} {varied}", **marks, **style)
             log_ticks(panel, [count for count in _COUNTS if count <= value.growth["r"].max()])

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -133,8 +134,8 @@ def _draw_panel(axis: Axes, panel: ScatterPanel) -> None:
     size = 14 if sum(len(cloud.AA) for cloud in panel.clouds) < 500 else 9
     for cloud in panel.clouds:
         colour = cloud.name.colour
-        filled = {"c": colour, "linewidths": 0.3, "edgecolors": "white", "alpha": 0.75}
-        hollow = {"facecolors": "none", "edgecolors": colour, "linewidths": 0.6, "alpha": 0.75}
+        filled: dict[str, Any] = {"c": colour, "linewidths": 0.3, "edgecolors": "white", "alpha": 0.75}
+        hollow: dict[str, Any] = {"facecolors": "none", "edgecolors": colour, "linewidths": 0.6, "alpha": 0.75}
         label = f"{cloud.name.method} {cloud.kind}"
         style = hollow if cloud.kind in _HOLLOW_KINDS else filled
         axis.scatter(cloud.AA, cloud.AF, s=size, marker=cloud.name.marker, label=label, **style)
@@ -158,8 +159,8 @@ def _kind_entries(kinds: Sequence[str]) -> list[Line2D]:
     """Return the legend of filled and hollow points, if there are several kinds."""
     if len(kinds) < 2:
         return []
-    point = {"color": "#444444", "marker": "o", "linestyle": ""}
+    point: dict[str, Any] = {"color": "#444444", "marker": "o", "linestyle": ""}
     return [
-        Line2D([], [], label=f"{kind} order", **({"mfc": "none"} if kind in _HOLLOW_KINDS else {}), **point)
+        Line2D([], [], label=f"{kind} order", **point | ({"mfc": "none"} if kind in _HOLLOW_KINDS else {}))
         for kind in sorted(kinds, key=lambda kind: kind in _HOLLOW_KINDS)
     ]

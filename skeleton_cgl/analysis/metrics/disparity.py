@@ -11,6 +11,7 @@ from skeleton_cgl.analysis.metric import Findings, Metric, MetricColumn
 from skeleton_cgl.analysis.table import EMPTY, HIGHEST, LOWEST, Cell, Column, percent_and_spread, rounded, shown
 
 NOT_COMPARED = "Disparity grows with the number of orders; methods with fewer than others are not compared."
+_INTERVAL = "Interval: percentile bootstrap over the orders run; biased downwards, as max − min is."
 _NO_DISPARITY = "One order: no disparity"
 
 
@@ -45,11 +46,9 @@ class OrderDisparity(Metric):
             # Of exact values alone nothing needs to be said.
             sampled = any(cell.numbers[0] is not None for cell in intervals)
             intervals = intervals if sampled else tuple(replace(cell, text=EMPTY) for cell in intervals)
-            note = "Interval: percentile bootstrap over the orders run; biased downwards, as max − min is."
+            notes_of_intervals = (_INTERVAL,) if sampled else ()
             found.append(
-                MetricColumn(
-                    Column(f"{measure} interval", fields), intervals, (note,) if sampled else (), optional=True
-                )
+                MetricColumn(Column(f"{measure} interval", fields), intervals, notes_of_intervals, optional=True)
             )
         return tuple(found)
 

@@ -30,10 +30,10 @@ class Published(Metric):
             _unlike(findings, learner, findings.beside) if value is not None else ""
             for learner, value in zip(findings.learners, values, strict=True)
         ]
+        notes = self._notes(findings, findings.beside, values, unlike)
         if not findings.beside.anyway:
             _refuse_if_none(values, unlike)
             values = [None if reason else value for value, reason in zip(values, unlike, strict=True)]
-        notes = self._notes(findings, findings.beside, unlike)
         found = []
         for measure in ("AOPD", "MOPD"):
             theirs = [_published(value or _NOTHING, measure) for value in values]
@@ -47,9 +47,14 @@ class Published(Metric):
             found.append(_column(f"{measure} difference", (f"{measure}_difference",), apart, unlike, notes))
         return tuple(found)
 
-    def _notes(self, findings: Findings, beside: Beside, unlike: list[str]) -> tuple[str, ...]:
+    def _notes(
+        self, findings: Findings, beside: Beside, values: list[PublishedValue | None], unlike: list[str]
+    ) -> tuple[str, ...]:
         what = "unlike the published study" if beside.anyway else "not set beside the published study"
-        reasons = [f"{what}: {reason}" if reason else "" for reason in unlike]
+        reasons = [
+            "nothing was published of it" if value is None else f"{what}: {reason}" if reason else ""
+            for value, reason in zip(values, unlike, strict=True)
+        ]
         repeats = {len(set(findings.finals[name.number].repeat.tolist())) for name in findings.names}
         fewer = f"Published over {published.REPEATS} repeats, ours over {min(repeats)}."
         return (
@@ -67,9 +72,11 @@ def _unlike(findings: Findings, learner: LearnerRow, beside: Beside) -> str:
 
 
 def _refuse_if_none(values: list[PublishedValue | None], unlike: list[str]) -> None:
-    """Refuse if something was published of a learner, but no learner is alike."""
+    """Refuse if nothing was published of any learner, or no learner is alike."""
     there = [reason for value, reason in zip(values, unlike, strict=True) if value is not None]
-    if there and all(there):
+    if not there:
+        raise InputError("published: nothing was published of these backbones with these methods")
+    if all(there):
         raise InputError(
             f"published: this study is unlike the published one, so that differences would mean nothing: {there[0]}; "
             "--anyway shows them, marked"

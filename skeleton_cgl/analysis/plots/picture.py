@@ -12,14 +12,17 @@ from skeleton_cgl.analysis.table import Cell, Column, Table
 
 _LETTER_INCHES = 0.045
 _LINE_INCHES = 0.14
+_WIDER = 1.1
+"""How much wider words are than digits."""
 
 
 @styled
 def picture(table: Table) -> Figure:
     """Return a table as a picture, a column of a paper wide if its cells fit; its notes stand below."""
+    # Marks stand in the gap between columns.
     columns = [[row[place] for row in table.rows] for place in range(len(table.columns))]
     widths = [
-        2 + max(len(column.heading), *(len(cell.text + SYMBOLS[cell.mark]) for cell in cells))
+        2 + max(int(_WIDER * len(column.heading)), *(len(cell.text) for cell in cells))
         for column, cells in zip(table.columns, columns, strict=True)
     ]
     width = max(COLUMN_INCHES, _LETTER_INCHES * sum(widths))

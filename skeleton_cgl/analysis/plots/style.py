@@ -7,7 +7,7 @@ print keeps apart.
 import functools
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
@@ -28,19 +28,19 @@ NORMAL, SMALL = 7, 6
 _LETTER_INCHES, _LINE_INCHES, _ENTRY_INCHES = 0.055, 0.15, 0.33
 """How wide a letter of a legend is, how high its lines are, and what an entry needs beside its letters."""
 
-_GRID = {"color": "#DDDDDD", "linewidth": 0.4}
-_LEGEND = {"columnspacing": 1.2, "handletextpad": 0.4, "borderpad": 0, "frameon": False}
-_LOOK = {
+_GRID: dict[str, Any] = {"color": "#DDDDDD", "linewidth": 0.4}
+_LEGEND: dict[str, Any] = {"columnspacing": 1.2, "handletextpad": 0.4, "borderpad": 0, "frameon": False}
+_LOOK: dict[Any, Any] = {
     **dict.fromkeys(["font.size", "axes.labelsize", "axes.titlesize", "legend.fontsize"], NORMAL),
     **{"axes.linewidth": 0.6, "lines.linewidth": 1, "lines.markersize": 4, "axes.titlepad": 3, "axes.labelpad": 2},
 }
 # The same figure gives the same bytes, and letters that can be searched for.
-_FILE = {"pdf.fonttype": 42, "svg.hashsalt": "skeleton_cgl"}
-_DATES = {".png": None, ".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
+_FILE: dict[Any, Any] = {"pdf.fonttype": 42, "svg.hashsalt": "skeleton_cgl"}
+_DATES: dict[str, dict[str, Any] | None] = {".png": None, ".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
 
-EDGE = {"markeredgecolor": "white", "markeredgewidth": 0.3}
+EDGE: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.3}
 """What sets markers apart where they overlap."""
-TICKS = {"labelsize": SMALL, "length": 2, "pad": 2, "width": 0.6}
+TICKS: dict[str, Any] = {"labelsize": SMALL, "length": 2, "pad": 2, "width": 0.6}
 """How ticks look; to be set on every axis, since they are made when the figure is drawn, outside of `styled`."""
 
 
@@ -72,7 +72,8 @@ def panels(number: int, columns: int, width: float, height: float, **sharing: An
 
 def label_outer(axes: list[Axes]) -> None:
     """Leave labels only to the panels at the left, and to those with no panel below: some, if a row is not full."""
-    columns = axes[0].get_subplotspec().get_gridspec().ncols
+    place = axes[0].get_subplotspec()
+    columns = 1 if place is None else place.get_gridspec().ncols
     for number, panel in enumerate(axes):
         at_left, at_bottom = number % columns == 0, number + columns >= len(axes)
         panel.tick_params(which="both", labelleft=at_left, labelbottom=at_bottom)
@@ -92,7 +93,9 @@ def panels_per_row(titles: Iterable[str], letters: int, most: int) -> int:
     return max(1, min(most, letters // longest))
 
 
-def method_legend(figure: Figure, names: Iterable[LearnerName], others: Iterable[Line2D] = (), line: str = "-") -> None:
+def method_legend(
+    figure: Figure, names: Iterable[LearnerName], others: Iterable[Line2D] = (), line: Literal["-", ""] = "-"
+) -> None:
     """Put the legend of the methods above the panels, and that of whatever else is given below.
 
     A legend of more than two lines makes the figure so much higher.

@@ -1,0 +1,35 @@
+"""Checking a method or a backbone: the promises that the engine relies on, tried one by one on small data, in seconds.
+
+To add one, write a function under `@promise` in `of_methods`, `of_backbones` or `of_learners`, which is for both, and
+put it into the list `CHECKS`.
+"""
+
+from collections.abc import Iterator
+
+from skeleton_cgl.engine.checking import of_backbones, of_methods
+from skeleton_cgl.engine.checking.bench import Bench
+from skeleton_cgl.engine.checking.fresh import FreshProcesses
+from skeleton_cgl.engine.checking.promise import Check, Finding, Verdict
+from skeleton_cgl.engine.checking.subject import Subject, find_subject
+from skeleton_cgl.process import settle
+
+__all__ = ["Check", "Finding", "Subject", "Verdict", "check_subject", "checks_of", "find_subject"]
+
+
+def checks_of(subject: Subject) -> tuple[Check, ...]:
+    """Return what is checked of a subject, in that sequence."""
+    return of_methods.CHECKS if subject.kind == "method" else of_backbones.CHECKS
+
+
+def check_subject(subject: Subject) -> Iterator[Finding]:
+    """Yield what becomes of every promise of a method or backbone, one after the other."""
+    settle()
+    kept: set[Check] = set()
+    # Two, which must agree; they learn while the first promises are tried here.
+    with FreshProcesses([subject, subject]) as fresh:
+        bench = Bench(subject, fresh)
+        for check in checks_of(subject):
+            finding = check.on(bench, kept)
+            if finding.verdict is Verdict.KEPT:
+                kept.add(check)
+            yield finding

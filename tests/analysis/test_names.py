@@ -1,0 +1,107 @@
+"""Learners are called and drawn by what they are; a label changes what is printed and nothing else."""
+
+from dataclasses import replace
+
+import pandas as pd
+
+from skeleton_cgl.analysis.names import METHODS, LearnerName, methods_of, name_learners, with_names
+from skeleton_cgl.engine.rows import ComponentRow, LearnerRow
+from tests.analysis.made_scores import learner
+
+
+def by_number(*learners: LearnerRow) -> list[LearnerName]:
+    return sorted(name_learners(learners), key=lambda name: name.number)
+
+
+def look(name: LearnerName) -> tuple[str, str]:
+    return name.colour, name.marker
+
+
+def labelled(row: LearnerRow, method: str = "", backbone: str = "") -> LearnerRow:
+    return replace(row, method=replace(row.method, label=method), backbone=replace(row.backbone, label=backbone))
+
+
+def test_known_components_have_names_and_others_go_by_file_or_class() -> None:
+    names = by_number(
+        learner(0, "ewc"),
+        learner(1, "lwf", "stgcn"),
+        learner(2, "my.pkg:Other", "models/tcn.py"),
+        learner(3, "folder/der.py"),
+    )
+    assert [name.method for name in names] == ["EWC", "LwF", "Other", "der"]
+    assert [name.backbone for name in names] == ["GCN", "ST-GCN", "tcn", "GCN"]
+
+
+def test_a_label_changes_what_is_printed_and_nothing_else() -> None:
+    rows = [learner(0, "replay"), learner(1, "bare"), learner(2, "mine.py")]
+    plain = name_learners(rows)
+    named = name_learners([labelled(rows[0], "a"), labelled(rows[1], "z", "b"), labelled(rows[2], "bare")])
+    assert [name.number for name in plain] == [1, 0, 2]
+    assert [name.number for name in named if name.backbone == "GCN"] == [0, 2]
+    assert {name.number: look(name) for name in named} == {name.number: look(name) for name in plain}
+    assert [name.method for name in sorted(named, key=lambda name: name.number)] == ["a", "z", "bare"]
+
+
+def test_methods_come_in_a_fixed_sequence_the_known_ones_first() -> None:
+    rows = [learner(number, name) for number, name in enumerate(["zeta", "alpha", *reversed(METHODS)])]
+    assert [name.method for name in name_learners(rows)] == [*METHODS.values(), "alpha", "zeta"]
+
+
+def test_those_that_would_be_called_the_same_are_told_apart_by_their_parameters() -> None:
+    names = by_number(
+        learner(0, "ewc", strength=1.0, importance="batch"),
+        learner(1, "ewc", strength=1e6, importance="batch"),
+        learner(2, "ewc", importance="batch"),
+        learner(3, "mas"),
+    )
+    assert [name.method for name in names] == ["EWC strength=1", "EWC strength=1e+06", "EWC", "MAS"]
+
+
+def test_those_of_the_same_parameters_are_told_apart_by_their_origin() -> None:
+    names = by_number(learner(0, "a.nets:Net"), learner(1, "b.nets:Net"), labelled(learner(2, "bare"), "Net"))
+    assert [name.method for name in names] == ["Net (a.nets:Net)", "Net (b.nets:Net)", "Net (bare)"]
+    twice = by_number(labelled(learner(0, "bare"), "x"), labelled(learner(1, "bare", seed=1), "x"))
+    assert [name.method for name in twice] == ["x", "x seed=1"]
+
+
+def test_a_sweep_renames_neither_backbone_nor_method() -> None:
+    points = [(("methods.strength", strength),) for strength in (1, 100)]
+    rows = [learner(number, "ewc", point=point, strength=point[0][1]) for number, point in enumerate(points)]
+    names = by_number(*rows)
+    assert [(name.backbone, name.method, name.point) for name in names] == [
+        ("GCN", "EWC", "methods.strength=1"),
+        ("GCN", "EWC", "methods.strength=100"),
+    ]
+    assert look(names[0]) == look(names[1])
+    assert len(methods_of(names)) == 1
+    widths = by_number(learner(0, point=(("backbone.width", 32), ("backbone", "gcn"))))
+    assert (widths[0].setting, widths[0].swept) == ("GCN width=32", (("backbone.width", 32),))
+
+
+def test_the_same_method_looks_the_same_with_every_backbone() -> None:
+    names = by_number(learner(0, "own.py"), learner(1, "own.py", "stgcn"), learner(2, "other.py", "stgcn"))
+    assert look(names[0]) == look(names[1]) != look(names[2])
+
+
+def test_many_methods_look_different() -> None:
+    variants = [learner(number, "ewc", strength=number) for number in range(78)]
+    others = [learner(number, f"candidate {number}") for number in range(78)]
+    for rows in (variants, others):
+        assert len({look(name) for name in name_learners(rows)}) == 78
+    known = name_learners([learner(number, name) for number, name in enumerate(METHODS)])
+    assert len({name.colour for name in known}) == len({name.marker for name in known}) == len(METHODS)
+    assert {name.colour for name in name_learners(variants[:9])} == {known[1].colour}
+
+
+def test_frames_for_users_name_learners_and_the_fields_swept() -> None:
+    rows = [learner(4, "ewc", point=(("backbone.width", 8),)), learner(7, "mine:Own", point=(("backbone.width", 4),))]
+    frame = with_names(pd.DataFrame({"learner": [7, 4, 7], "AA": [1.0, 2.0, 3.0]}), rows)
+    assert list(frame.columns) == ["backbone", "method", "learner", "AA", "backbone.width"]
+    assert list(frame["method"]) == ["Own", "EWC", "Own"]
+    assert list(frame["backbone.width"]) == [4, 8, 4]
+
+
+def test_components_with_parameters_of_any_kind_are_named() -> None:
+    odd = LearnerRow(0, ComponentRow("gcn"), ComponentRow("ewc", parameters=(("layers", [1, 2]),)), (("x", [1]),))
+    other = replace(odd, number=1, method=ComponentRow("ewc", parameters=(("layers", [3]),)))
+    assert [name.method for name in by_number(odd, other)] == ["EWC layers=[1, 2]", "EWC layers=[3]"]

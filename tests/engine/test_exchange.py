@@ -1,0 +1,306 @@
+import csv
+import gzip
+import io
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skeleton_cgl.engine.exchange import export, import_export, read_export
+from skeleton_cgl.engine.rows import PlannedStudy
+from skeleton_cgl.engine.store import NotReproducible, Store
+from skeleton_cgl.errors import InputError
+from tests.conftest import Run
+from tests.engine.made_rows import made_record, made_study, rich_record, same
+from tests.engine.old_store import OLD, SPEC, OldStudy, write_old_export, write_old_store
+
+RESULTS = Path(__file__).parents[2] / "results"
+
+
+def contents(path: Path) -> tuple[Any, ...]:
+    """Return everything in a store, as values that can be compared, without the numbers of its studies."""
+    with Store(path, must_exist=True) as store:
+        studies = [
+            (replace(study, number=0), store.learners(study.number), store.runs(study.number))
+            for study in store.studies()
+        ]
+        records = {
+            record.key: (
+                [(score.part, score.metric, score.values.tolist(), score.asked.tolist()) for score in record.scores],
+                [None if score.counts is None else score.counts.tolist() for score in record.scores],
+                None if record.answers is None else record.answers.tolist(),
+                record.made,
+            )
+            for record in store.records()
+        }
+    return studies, repr(sorted(records.items()))
+
+
+def add(store: Store, planned: PlannedStudy) -> int:
+    return store.add_study(planned.study, planned.learners, planned.runs)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A store of two studies that share a stage; one of its runs is not finished."""
+    path = tmp_path / "x.db"
+    with Store(path) as opened:
+        add(opened, made_study("made", keys=("a", "b"), methods=("bare", "ewc")))
+        add(opened, made_study("other", keys=("a", "c")))
+        records = [made_record("a"), rich_record("b"), made_record("a1", seed=1, host="there"), rich_record("c", 2)]
+        opened.add([("stage", record) for record in records])
+    return path
+
+
+@pytest.fixture
+def exported(store: Path, tmp_path: Path) -> Path:
+    with Store(store) as opened:
+        export(opened, tmp_path / "x.csv.gz")
+    return tmp_path / "x.csv.gz"
+
+
+def test_an_export_comes_back_as_the_same_store(store: Path, exported: Path, tmp_path: Path) -> None:
+    with Store(tmp_path / "y.db") as other:
+        assert import_export(exported, other) == 4
+        assert import_export(exported, other) == 4
+        assert export(other, tmp_path / "y.csv.gz") == 4
+        with Store(store) as opened:
+            for key in opened.done():
+                one, also = opened.record(key), other.record(key)
+                machines = {"here": "machine 1", "there": "machine 2"}
+                assert same(replace(one, made=replace(one.made, host=machines[one.made.host])), also)
+                assert one.made.created == also.made.created
+            assert other.studies() == opened.studies()
+    assert contents(tmp_path / "y.db")[0] == contents(store)[0]
+    assert (tmp_path / "y.csv.gz").read_bytes() == exported.read_bytes()
+
+
+def test_machines_are_numbered_and_not_named(store: Path, tmp_path: Path) -> None:
+    with Store(store) as opened:
+        opened.add([("stage", made_record("b1", host="secret.example.org"))])
+        export(opened, tmp_path / "x.csv.gz")
+    text = gzip.decompress((tmp_path / "x.csv.gz").read_bytes()).decode()
+    assert "secret" not in text
+    assert "machine 3" in text
+
+
+def test_other_programs_read_an_export(exported: Path) -> None:
+    table = pd.read_csv(exported, comment="#", keep_default_na=False)
+    assert list(table["key"]) == ["a", "b", "a1", "b1", "a", "c"]
+    assert set(table["backbone"]) == {"Net #1"}
+    assert list(table["method"]) == ["bare", "bare", "ewc", "ewc", "bare", "bare"]
+    assert set(table["point"]) == {"training.epochs=3"}
+    assert list(table["step"]) == [1, 2, 1, 2, 1, 2]
+    # The content of a stage stands with the first run that has it; b1 is not learned.
+    assert list(table["seconds"] != "") == [True, True, True, False, False, True]
+    counts = np.array([[int(number) for number in row.split()] for row in table["test"][0].split(";")])
+    np.testing.assert_array_equal(counts, made_record("a").scores[0].counts)
+    f1 = np.array([float(value) for value in table["test.f1"][1].split()])
+    np.testing.assert_array_equal(f1, rich_record("b").measure("test", "f1").values)
+    assert table["validation.f1.counts"][1] == ""
+
+
+def test_answers_of_any_length_come_back(store: Path, tmp_path: Path) -> None:
+    answers = np.random.default_rng(0).random((1000, 40))
+    with Store(store) as opened, Store(tmp_path / "y.db") as other:
+        opened.add([("stage", replace(made_record("b1"), answers=answers))])
+        export(opened, tmp_path / "x.csv.gz")
+        import_export(tmp_path / "x.csv.gz", other)
+        found = other.record("b1").answers
+    assert found is not None
+    np.testing.assert_array_equal(found, answers)
+
+
+def test_chosen_studies_are_exported_with_what_they_need(store: Path, tmp_path: Path) -> None:
+    with Store(store) as opened, Store(tmp_path / "y.db") as chosen, Store(tmp_path / "alone.db") as alone:
+        assert export(opened, tmp_path / "x.csv.gz", ["other", "other"]) == 2
+        import_export(tmp_path / "x.csv.gz", chosen)
+        assert [study.name for study in chosen.studies()] == ["other"]
+        assert chosen.done() == {"a", "c"}
+        with pytest.raises(InputError, match="no study 'othr'; did you mean 'other'"):
+            export(opened, tmp_path / "z.csv.gz", ["othr"])
+        # Which other studies the store has is not to be seen.
+        alone.take_over(read_export(tmp_path / "x.csv.gz").studies, read_export(tmp_path / "x.csv.gz").records)
+        export(alone, tmp_path / "alone.csv.gz")
+    assert (tmp_path / "alone.csv.gz").read_bytes() == (tmp_path / "x.csv.gz").read_bytes()
+    assert not (tmp_path / "z.csv.gz").exists()
+
+
+def test_an_export_of_nothing_is_an_empty_one(tmp_path: Path) -> None:
+    with Store(tmp_path / "x.db") as opened, Store(tmp_path / "y.db") as other:
+        assert export(opened, tmp_path / "x.csv.gz") == 0
+        assert import_export(tmp_path / "x.csv.gz", other) == 0
+
+
+def test_a_metric_that_columns_could_not_tell_apart_is_refused(store: Path, tmp_path: Path) -> None:
+    with Store(store) as opened:
+        record = rich_record("b1")
+        opened.add([("stage", replace(record, scores=(replace(record.scores[2], metric="f1.asked"),)))])
+        with pytest.raises(InputError, match=r"metric 'f1\.asked'"):
+            export(opened, tmp_path / "x.csv.gz")
+
+
+def test_what_is_no_export_is_refused(store: Path, exported: Path, tmp_path: Path) -> None:
+    def refuse(reason: str, content: bytes) -> None:
+        (tmp_path / "bad.csv.gz").write_bytes(content)
+        before = contents(store)
+        with Store(store) as opened, pytest.raises(InputError, match=rf"bad\.csv\.gz: {reason}"):
+            import_export(tmp_path / "bad.csv.gz", opened)
+        assert contents(store) == before
+
+    whole = exported.read_bytes()
+    refuse("not a readable export", whole[: len(whole) // 2])
+    refuse("not a readable export", b"hello")
+    refuse("not a readable export", gzip.compress(b"# {not JSON\na,b\n"))
+    for first in (b"", b"a,b\n", b"# 1\n", b'# {"format": "skeleton_cgl export 4"}\n'):
+        refuse("expected 'skeleton_cgl export 3' or", gzip.compress(first))
+    refuse("expected the columns study, method", gzip.compress(b'# {"format": "skeleton_cgl export 2"}\na,b\n'))
+    with Store(store) as opened, pytest.raises(InputError, match=r"called NAME\.csv\.gz"):
+        export(opened, tmp_path / "x.csv")
+    with pytest.raises(InputError, match=r"absent\.csv\.gz: not a readable export: .*No such file"):
+        read_export(tmp_path / "absent.csv.gz")
+
+
+Change = Callable[[dict[str, Any], list[list[str]]], None]
+
+
+def one_more(text: str) -> str:
+    return str(int(text[0]) + 1) + text[1:]
+
+
+def change_count(_: dict[str, Any], rows: list[list[str]]) -> None:
+    place = rows[0].index("test")
+    rows[1][place] = one_more(rows[1][place])
+
+
+def change_count_of_other(_: dict[str, Any], rows: list[list[str]]) -> None:
+    rows[-1][rows[0].index("seed")] += "1"
+
+
+def leave_out_a_row(_: dict[str, Any], rows: list[list[str]]) -> None:
+    del rows[2]
+
+
+def cut_a_row(_: dict[str, Any], rows: list[list[str]]) -> None:
+    del rows[2][-1]
+
+
+def rename_the_method(head: dict[str, Any], _: list[list[str]]) -> None:
+    head["studies"][0]["learners"][1]["method"]["name"] = "mas"
+
+
+def change_the_digest(head: dict[str, Any], _: list[list[str]]) -> None:
+    head["studies"][1]["digest"] = "0" * 64
+
+
+def leave_out_a_study(head: dict[str, Any], _: list[list[str]]) -> None:
+    del head["studies"][1]
+
+
+def name_a_column_otherwise(_: dict[str, Any], rows: list[list[str]]) -> None:
+    rows[0][rows[0].index("test.f1")] = "test.f2"
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (change_count, "study 'made': damaged or changed"),
+        (change_count_of_other, "study 'other': damaged or changed"),
+        (leave_out_a_row, "study 'made': damaged or changed"),
+        (cut_a_row, "study 'made': damaged or changed"),
+        (rename_the_method, "study 'made': damaged or changed"),
+        (change_the_digest, "study 'other': damaged or changed"),
+        (leave_out_a_study, "damaged or changed: it does not fit its digest"),
+        (name_a_column_otherwise, "damaged or changed: it does not fit its digest"),
+    ],
+)
+def test_an_export_that_was_changed_is_refused_and_the_study_named(
+    exported: Path, tmp_path: Path, change: Change, reason: str
+) -> None:
+    first, body = gzip.decompress(exported.read_bytes()).decode().split("\n", 1)
+    head, rows = json.loads(first.removeprefix("# ")), list(csv.reader(io.StringIO(body)))
+    change(head, rows)
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows(rows)
+    changed = tmp_path / "changed.csv.gz"
+    changed.write_bytes(gzip.compress(f"# {json.dumps(head)}\n{text.getvalue()}".encode()))
+    with Store(tmp_path / "y.db") as other:
+        with pytest.raises(InputError, match=rf"changed\.csv\.gz: {reason}"):
+            import_export(changed, other)
+        assert other.studies() == []
+        assert other.done() == set()
+
+
+def test_an_import_that_says_otherwise_than_the_store_changes_nothing(exported: Path, tmp_path: Path) -> None:
+    with Store(tmp_path / "y.db") as other:
+        other.add([("stage", made_record("a1", seed=99))])
+        with pytest.raises(NotReproducible, match=r"y\.db: ewc 0,1: learned again, it gave another record"):
+            import_export(exported, other)
+        assert other.studies() == []
+        assert other.done() == {"a1"}
+
+
+def test_an_old_export_gives_the_store_that_an_upgrade_gives(tmp_path: Path) -> None:
+    sweep = {**SPEC, "name": "swept", "sweep": {"backbone.width": [4, 8]}}
+    studies = (OLD, OldStudy(sweep, [("gcn width=8", "strong"), ("net width=4", "bare")]))
+    with Store(tmp_path / "x.db") as store:
+        assert import_export(write_old_export(tmp_path / "x.csv.gz", *studies), store) == 19
+    write_old_store(tmp_path / "y.db", *studies)
+    assert contents(tmp_path / "x.db") == contents(tmp_path / "y.db")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (("1.0.0.1,", "1.0.0.1,x"), "line 3: "),
+        (("1.0.0.1,", "1.0.0.1,0."), "line 3: expected counts"),
+        (("1.0.0.1,", "1.0.0.1,1 2 3;"), "line 3: expected counts"),
+        ((",0,0,", ",zero,0,"), "its studies cannot be read: .*zero"),
+        (('"id": 10', '"id": 11'), "the first line says nothing of study 10"),
+        (('"units"', '"unit"'), "its studies cannot be read: KeyError.*units"),
+    ],
+)
+def test_a_damaged_old_export_is_refused_by_line(tmp_path: Path, change: tuple[str, str], reason: str) -> None:
+    path = write_old_export(tmp_path / "x.csv.gz", OLD)
+    text = gzip.decompress(path.read_bytes()).decode()
+    path.write_bytes(gzip.compress(text.replace(*change, 1).encode()))
+    with pytest.raises(InputError, match=rf"x\.csv\.gz: {reason}"):
+        read_export(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "stages", "learners"),
+    [("ucla-gcn/sweeps", 630, 35), ("ucla-stgcn/records", 15, 3), ("ucla-stgcn/short", 222, 2)],
+)
+def test_committed_exports_are_read_and_written_anew(tmp_path: Path, name: str, stages: int, learners: int) -> None:
+    with Store(tmp_path / "x.db") as store, Store(tmp_path / "y.db") as other:
+        assert import_export(RESULTS / f"{name}.csv.gz", store) == len(store.done()) == stages
+        for study in store.studies():
+            rows = store.learners(study.number)
+            assert len(rows) == learners
+            assert {run.learner for run in store.runs(study.number)} <= set(range(learners))
+            assert not any("=" in row.backbone.name for row in rows)
+        export(store, tmp_path / "x.csv.gz")
+        import_export(tmp_path / "x.csv.gz", other)
+    assert contents(tmp_path / "x.db") == contents(tmp_path / "y.db")
+
+
+def test_the_commands_take_studies_from_store_to_store(run: Run, store: Path, tmp_path: Path) -> None:
+    code, printed, _ = run("export", store, "--study", "made", "--study", 2, "--out", tmp_path / "x.csv.gz")
+    assert (code, printed) == (0, f"{tmp_path / 'x.csv.gz'}: 4 stages\n")
+    code, printed, _ = run("import", tmp_path / "x.csv.gz", "--store", tmp_path / "new" / "y.db")
+    assert (code, printed) == (0, f"{tmp_path / 'new' / 'y.db'}: 4 stages\n")
+    assert contents(tmp_path / "new" / "y.db")[0] == contents(store)[0]
+
+
+def test_a_refused_import_leaves_no_new_store(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "bad.csv.gz").write_text("hello")
+    code, _, errors = run("import", tmp_path / "bad.csv.gz", "--store", tmp_path / "y.db")
+    assert code == 2
+    assert "error: " in errors
+    assert not (tmp_path / "y.db").exists()
