@@ -12,20 +12,6 @@ from tests.scenarios.small import write_small
 
 MADE_UP = Path(__file__).parent / "made_up"
 RESERVOIR = str(MADE_UP / "reservoir.py")
-<<<<<<< HEAD
-=======
-METHODS: list[Any] = [
-    "bare",
-    "joint",
-    "replay",
-    "ewc",
-    "mas",
-    "twp",
-    "lwf",
-    "gem",
-    {"name": "ewc", "importance": "sample"},
-]
->>>>>>> core
 AT_BORDERS = ("joint", "replay", "ewc", "mas", "twp", "lwf", "gem")
 METHODS = ("bare", *AT_BORDERS)
 SAMPLE_EWC = {"name": "ewc", "importance": "sample"}

@@ -2,12 +2,13 @@
 
 import sys
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 from sklearn.metrics import average_precision_score, roc_auc_score
 from torch import Tensor
 
-from skeleton_cgl.parts import TEST, TRAINING, VALIDATION
+from skeleton_cgl.parts import TEST, VALIDATION
 from skeleton_cgl.registry import SCENARIOS
 from skeleton_cgl.scenarios.lessons import Prefix, Segment
 from skeleton_cgl.scenarios.scenario import Queries
@@ -18,7 +19,7 @@ Expected = dict[tuple[str, str], list[float]]
 """The values per unit, by part and metric."""
 
 
-def expected_scores(case: Case, scenario: object, answers: Tensor, queries: Queries, prefix: Prefix) -> Expected:
+def expected_scores(case: Case, scenario: Any, answers: Tensor, queries: Queries, prefix: Prefix) -> Expected:
     """Return what a scenario should say of answers after a prefix."""
     found, ids, steps = answers.numpy().astype(float), queries.ids.numpy(), queries.step.numpy()
     kind = case.name.split()[0]
@@ -91,14 +92,14 @@ def _labels(case: Case, found: np.ndarray, ids: np.ndarray, steps: np.ndarray, p
     return expected
 
 
-def _links(scenario: object, found: np.ndarray, ids: np.ndarray) -> Expected:
+def _links(scenario: Any, found: np.ndarray, ids: np.ndarray) -> Expected:
     graph = make_community(0)
     linked = {(int(one), int(other)) for one, other in graph.edges.T}
     pairs = scenario.queries(()).pool.whole().at.numpy()
     truth = np.array([tuple(pairs[pair]) in linked for pair in ids])
     domains = graph.domains[pairs[ids, 0]]
     assert (domains == graph.domains[pairs[ids, 1]]).all()
-    parts = np.where(ids % 5 == 4, TEST, np.where(ids % 5 == 3, VALIDATION, TRAINING))
+    parts = scenario._parts.numpy()[ids]
     expected: Expected = {}
     for part, name in ((TEST, "test"), (VALIDATION, "validation")):
         hits, areas = [], []

@@ -103,14 +103,17 @@ def test_disparity_is_that_of_the_final_scores(case: Case, folder: Path, store: 
             assert table.loc[learner.number, "MOPD"] == pytest.approx(spread.max())
 
 
-def test_learning_teaches(case: Case, folder: Path, tmp_path: Path) -> None:
-    """With enough epochs Joint knows in the end more than guessing would."""
+def test_a_lesson_is_learned(case: Case, folder: Path) -> None:
     if case is STREAM:
-        pytest.skip("one pass is too short")
-    long = {"epochs": 40, "learning_rate": 0.02, "device": "cpu"}
-    run_study(study_of(case, folder, methods=["joint"], training=long), tmp_path / "x.db", progress=False)
-    guessing = {"links": 100 / 4, "labels class-il": 100 / 3, "labels task-il": 100 / 3}.get(case.name, 100 / 6)
-    assert Results(tmp_path / "x.db").runs()["AA"].mean() > 1.3 * guessing
+        pytest.skip("a piece of a stream is seen once")
+    study = study_of(case, folder, training={"epochs": 60, "learning_rate": 0.02, "device": "cpu"})
+    plan = make_plan(study)
+    stage = plan.stages[plan.runs[0].keys[0]]
+    scenario = plan.scenarios[0][0]
+    losses = []
+    learner = stage.new_learner(study, scenario)
+    learner.learn(scenario.experience(stage.prefix), stage.seed(study), lambda _epoch, loss: losses.append(loss))
+    assert losses[-1] < 0.5 * losses[0]
 
 
 @pytest.mark.parametrize("case_of_two", [LINKS, STREAM], ids=str)
