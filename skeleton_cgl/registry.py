@@ -72,7 +72,7 @@ class Registry:
         if not path.is_file():
             raise InputError(f"{self.kind} {path}: no such file")
         try:
-            module = _module_of(path.resolve(), path.read_bytes())
+            module = UserFile(path.resolve(), path.read_bytes()).module()
         except Exception as error:
             raise InputError(f"{self.kind} {path}: cannot be imported: {type(error).__name__}: {error}") from error
         return self._only_class(module, str(path))
@@ -146,15 +146,32 @@ def arguments_of(found: type[Any]) -> dict[str, inspect.Parameter]:
     }
 
 
-@cache
-def _module_of(path: Path, content: bytes) -> ModuleType:
-    """Return the module of a file, the same one for as long as its content is the same."""
-    # Among the known modules, so that dataclasses in it find it; by content, since two files may have one name.
-    name = f"skeleton_cgl_file_{path.stem}_{hashlib.sha256(str(path).encode() + content).hexdigest()[:8]}"
-    module = sys.modules[name] = ModuleType(name)
-    module.__file__ = str(path)
-    exec(compile(content, str(path), "exec"), vars(module))
-    return module
+@dataclass(frozen=True)
+class UserFile:
+    """A Python file of a user's own, as it was when it was read."""
+
+    path: Path
+    content: bytes
+
+    def module(self) -> ModuleType:
+        """Return the module of the file, the same one for as long as its content is the same."""
+        # Among the known modules, so that dataclasses in it find it; by content, since two files may have one name.
+        digest = hashlib.sha256(str(self.path).encode() + self.content).hexdigest()
+        name = f"skeleton_cgl_file_{self.path.stem}_{digest[:8]}"
+        if self not in _LOADED:
+            module = sys.modules[name] = ModuleType(name)
+            module.__file__ = str(self.path)
+            exec(compile(self.content, str(self.path), "exec"), vars(module))
+            _LOADED[self] = module
+        return _LOADED[self]
+
+
+_LOADED: dict[UserFile, ModuleType] = {}
+
+
+def loaded_files() -> tuple[UserFile, ...]:
+    """Return the files of users' own that are loaded; another process has to load them to know what they define."""
+    return tuple(_LOADED)
 
 
 @cache

@@ -77,18 +77,32 @@ def forgetting_bound(
 
 
 def accuracy_matrices(scores: Scores, queries: str = "test") -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield, for every length B of an order, the places (n,) of its runs among all, and their a (n, B, B)."""
+    """Yield, for every length B of an order, the places (n,) of its runs among all, and their a (n, B, B).
+
+    Runs of streams, which are examined at other times than after each task, have none.
+    """
+    return _by_shape(scores, queries, streams=False)
+
+
+def _by_shape(scores: Scores, queries: str, streams: bool) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the places (n,) of runs of B tasks that were examined S times, and their accuracies on tasks (n, S, B)."""
     values = scores.test if choose("queries", queries, QUERIED) == "test" else scores.validation
-    for length in sorted(set(scores.steps.tolist())):
-        alike = np.flatnonzero(scores.steps == length)
-        members = _members([scores.runs[place].order for place in alike], len(scores.units))
-        yield alike, _task_means(values[alike, :length], members)
+    shapes: dict[tuple[int, int], list[int]] = {}
+    for place, run in enumerate(scores.runs):
+        if (run.examinations is not None) == streams:
+            shapes.setdefault((run.steps, len(run.order)), []).append(place)
+    for (steps, _), places in sorted(shapes.items()):
+        members = _members([scores.runs[place].order for place in places], len(scores.units))
+        alike = np.array(places)
+        yield alike, _task_means(values[alike, :steps], members)
 
 
 def runs(scores: Scores, definition: str = "max", sign: str = "forgetting") -> pd.DataFrame:
     """Return one row per run: the columns RUN, then AA, AF, bound and validation_AA after the last step.
 
-    bound is Theorem 1 with the run's own a[B, B]; with the sign "cglb" it is negated like AF, and bounds from below.
+    bound is Theorem 1 with the run's own a[B, B]; with the sign "cglb" it is negated like AF, and bounds from below. Of
+    a stream, AF is the mean over tasks of the best at an earlier examination less what is left at the last; it has no
+    diagonal and no bound.
     """
     results = np.empty((len(scores.runs), 4))
     for alike, matrix in accuracy_matrices(scores):
@@ -98,7 +112,21 @@ def runs(scores: Scores, definition: str = "max", sign: str = "forgetting") -> p
         results[alike, :3] = np.stack([average, forgetting, bound], axis=1)
     for alike, matrix in accuracy_matrices(scores, "validation"):
         results[alike, 3] = average_accuracy(matrix)[:, -1]
+    for alike, by_time in _by_shape(scores, "test", streams=True):
+        forgetting = _stream_forgetting(by_time) if definition == "max" else np.full(len(alike), np.nan)
+        results[alike, 0] = by_time[:, -1].mean(axis=-1)
+        results[alike, 1] = forgetting if sign == "forgetting" else -forgetting
+        results[alike, 2] = np.nan
+    for alike, by_time in _by_shape(scores, "validation", streams=True):
+        results[alike, 3] = by_time[:, -1].mean(axis=-1)
     return run_columns(scores).assign(**dict(zip(("AA", "AF", "bound", "validation_AA"), results.T, strict=True)))
+
+
+def _stream_forgetting(by_time: np.ndarray) -> np.ndarray:
+    """Return (n,): mean over tasks of max over s < S of a[s, j] − a[S, j], from a (n, S, B); NaN where S = 1."""
+    if by_time.shape[1] < 2:
+        return np.full(len(by_time), np.nan)
+    return (by_time[:, :-1].max(axis=1) - by_time[:, -1]).mean(axis=-1)
 
 
 def accuracies(scores: Scores, queries: str = "test") -> pd.DataFrame:

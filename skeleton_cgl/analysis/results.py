@@ -96,8 +96,14 @@ def _scores(
     for place, run in enumerate(runs):
         for step, key in enumerate(run.keys):
             test[place, step], validation[place, step] = values[key]
-    scored = tuple(ScoredRun(run.learner, run.repeat, run.noise, run.kind, run.order) for run in runs)
+    scored = tuple(
+        ScoredRun(run.learner, run.repeat, run.noise, run.kind, run.order, _examinations(run)) for run in runs
+    )
     return Scores(learners, units, scored, test, validation, metric)
+
+
+def _examinations(run: RunRow) -> int | None:
+    return None if len(run.keys) == len(run.order) else len(run.keys)
 
 
 def _without_begun_repeats(

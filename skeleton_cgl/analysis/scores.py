@@ -27,13 +27,22 @@ def choose(what: str, word: str, known: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class ScoredRun:
-    """One order learned to its end: by which learner, in which repeat. noise 0 is the ordinary run."""
+    """One order learned to its end: by which learner, in which repeat. noise 0 is the ordinary run.
+
+    examinations: how often a stream was examined along its way; None where every task of the order is followed by one.
+    """
 
     learner: int
     repeat: int
     noise: int
     kind: str
     order: Order
+    examinations: int | None = None
+
+    @property
+    def steps(self) -> int:
+        """The number of times the learner was asked."""
+        return len(self.order) if self.examinations is None else self.examinations
 
     def __str__(self) -> str:
         return f"learner {self.learner}, repeat {self.repeat}, noise {self.noise}, {self.kind} order {self.order}"
@@ -56,7 +65,7 @@ class Scores:
     metric: str = "accuracy"
 
     def __post_init__(self) -> None:
-        steps = max((len(run.order) for run in self.runs), default=0)
+        steps = max((run.steps for run in self.runs), default=0)
         for part, values in (("test", self.test), ("validation", self.validation)):
             if values.ndim != 3 or values.shape[::2] != (len(self.runs), len(self.units)) or values.shape[1] < steps:
                 wanted = (len(self.runs), steps, len(self.units))
@@ -90,8 +99,8 @@ class Scores:
 
     @cached_property
     def steps(self) -> np.ndarray:
-        """The number of tasks of every run's order (N,)."""
-        return np.array([len(run.order) for run in self.runs], dtype=int)
+        """The number of steps of every run (N,): the tasks of its order, or the examinations of a stream."""
+        return np.array([run.steps for run in self.runs], dtype=int)
 
     @property
     def finals(self) -> np.ndarray:

@@ -107,7 +107,8 @@ def _seconds_of_second(study: Study, scenario: Scenario, stages: tuple[Stage, ..
         return learn_branch(short, scenario, Branch((stage,), state, frozenset([stage.key])))[0]
 
     start = learned(stages[0], 1, None)
-    whole, first, epochs = study.training.epochs, 0.0, 1
+    streamed = scenario.experience(stages[0].prefix).pace is not None
+    whole, first, epochs = 1 if streamed else study.training.epochs, 0.0, 1
     if start.record is None:
         return None
     if len(stages) == 1:

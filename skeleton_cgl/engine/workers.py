@@ -1,18 +1,21 @@
 """Where stages are learned: in this process, or by Dask in many."""
 
+import pickle
 import queue
 import signal
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from skeleton_cgl.engine.plan import Plan, Stage
 from skeleton_cgl.engine.stage import Branch, EpochProgress, Outcome, learn_branch
 from skeleton_cgl.engine.study import Study
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.registry import UserFile, loaded_files
 from skeleton_cgl.scenarios.scenario import Scenario
 
 _COUNT_AGAIN_SECONDS = 5.0
@@ -99,7 +102,7 @@ class DaskWorkers:
     def hand_in(self, branch: Branch) -> None:
         study, scenario = self._plan.setting(branch.stages[0])
         if id(scenario) not in self._data:
-            self._data[id(scenario)] = self._client.scatter(scenario, broadcast=True, hash=False)
+            self._data[id(scenario)] = self._client.scatter(_Sent(scenario), broadcast=True, hash=False)
         told = (self._topic, _TELL_SECONDS)
         future = self._client.submit(_learn_and_tell, study, self._data[id(scenario)], branch, *told, pure=False)
         self._in_flight.add(future)
@@ -131,6 +134,22 @@ class DaskWorkers:
             self._cluster.close()
 
 
+@dataclass(frozen=True)
+class _Sent:
+    """A scenario that goes from process to process; each first loads the files of a user's own it may be defined in."""
+
+    scenario: Scenario
+
+    def __reduce__(self) -> tuple[Callable[..., "_Sent"], tuple[Any, ...]]:
+        return _received, (loaded_files(), pickle.dumps(self.scenario))
+
+
+def _received(files: tuple[UserFile, ...], content: bytes) -> _Sent:
+    for file in files:
+        file.module()
+    return _Sent(pickle.loads(content))
+
+
 @contextmanager
 def _ignoring_interrupts() -> Iterator[None]:
     """Processes started meanwhile do not mind Ctrl-C, which a terminal sends to them too: the driver decides."""
@@ -144,7 +163,7 @@ def _ignoring_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, usual)
 
 
-def _learn_and_tell(study: Study, scenario: Scenario, branch: Branch, topic: str, seconds: float) -> list[Outcome]:
+def _learn_and_tell(study: Study, sent: _Sent, branch: Branch, topic: str, seconds: float) -> list[Outcome]:
     """On a worker: learn a branch, and tell the scheduler every so many seconds which epoch of which stage it is at."""
     from dask.distributed import get_worker
 
@@ -157,4 +176,4 @@ def _learn_and_tell(study: Study, scenario: Scenario, branch: Branch, topic: str
             told = time.monotonic()
             worker.log_event(topic, (stage.key, epoch, loss))
 
-    return learn_branch(study, scenario, branch, tell)
+    return learn_branch(study, sent.scenario, branch, tell)

@@ -33,7 +33,7 @@ def make_community(seed: int) -> Community:
     parts = np.array(_PARTS)[node // (CLASSES * DOMAINS)]
     centres = random.normal(size=(CLASSES, FEATURES)) + random.normal(scale=0.5, size=(DOMAINS, 1, FEATURES))
     features = centres[domains, labels] + random.normal(scale=0.7, size=(number, FEATURES))
-    alike = (labels[:, None] == labels) * 0.2 + (domains[:, None] == domains) * 0.15 + 0.01
+    alike = (labels[:, None] == labels) * 0.3 + (domains[:, None] == domains) * 0.03 + 0.01
     linked = np.triu(random.random((number, number)) < alike, 1)
     edges = np.stack(np.nonzero(linked | linked.T | np.eye(number, dtype=bool)))
     return Community(edges, features.astype(np.float32), labels, domains, parts)

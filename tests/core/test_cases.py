@@ -13,6 +13,7 @@ from tests.core.cases import (
     AT_BORDERS,
     CASES,
     DOMAINS,
+    LABELS,
     LINKS,
     MADE_UP,
     PERIODS,
@@ -67,7 +68,7 @@ def test_scores_are_what_a_learner_run_by_hand_and_judged_by_hand_comes_to(
 ) -> None:
     study = study_of(case, folder)
     plan, records = make_plan(study), records_of(store)
-    for run in plan.runs[:: len(plan.runs) // 3]:
+    for run in plan.runs[:: len(plan.runs) // 2]:
         learner = None
         for key in run.keys:
             stage = plan.stages[key]
@@ -95,21 +96,24 @@ def test_disparity_is_that_of_the_final_scores(case: Case, folder: Path, store: 
         for learner in plan.learners:
             runs = [run for run in plan.runs if run.learner == learner.number]
             final = np.array([records[run.keys[-1]].measure("test", metric).values for run in runs])
-            if level == "task":
-                final = np.stack([final[:, list(task)].mean(axis=1) for task in sorted(runs[0].order)], axis=1)
+            arranged = [list(task) if level == "task" else [unit] for task in runs[0].order for unit in task]
+            final = np.stack([final[:, units].mean(axis=1) for units in arranged], axis=1)
             spread = 100 * (final.max(axis=0) - final.min(axis=0))
             assert table.loc[learner.number, "AOPD"] == pytest.approx(spread.mean())
             assert table.loc[learner.number, "MOPD"] == pytest.approx(spread.max())
 
 
-def test_learning_teaches(case: Case, folder: Path, tmp_path: Path) -> None:
-    """With enough epochs Joint knows in the end more than guessing would."""
+def test_a_lesson_is_learned(case: Case, folder: Path) -> None:
     if case is STREAM:
-        pytest.skip("one pass is too short")
-    long = {"epochs": 40, "learning_rate": 0.02, "device": "cpu"}
-    run_study(study_of(case, folder, methods=["joint"], training=long), tmp_path / "x.db", progress=False)
-    chance = {"links": 0.3, "labels class-il": 0.45, "labels task-il": 0.45}.get(case.name, 0.3)
-    assert Results(tmp_path / "x.db").runs()["AA"].mean() > 100 * chance
+        pytest.skip("a piece of a stream is seen once")
+    study = study_of(case, folder, training={"epochs": 60, "learning_rate": 0.02, "device": "cpu"})
+    plan = make_plan(study)
+    stage = plan.stages[plan.runs[0].keys[0]]
+    scenario = plan.scenarios[0][0]
+    losses = []
+    learner = stage.new_learner(study, scenario)
+    learner.learn(scenario.experience(stage.prefix), stage.seed(study), lambda _epoch, loss: losses.append(loss))
+    assert losses[-1] < 0.5 * losses[0]
 
 
 @pytest.mark.parametrize("case_of_two", [LINKS, STREAM], ids=str)
@@ -160,17 +164,15 @@ def test_orders_that_do_not_fit_the_units_are_refused(
 def test_orders_are_of_the_kind_of_their_units(folder: Path) -> None:
     kinds = {case.name: {run.kind for run in make_plan(study_of(case, folder)).runs} for case in CASES}
     assert kinds == {case.name: {"domain"} if case in (DOMAINS, LINKS) else {"task"} for case in CASES}
-    mixed = next(case for case in CASES if case.name == "labels class-il")
-    plan = make_plan(study_of(mixed, folder, methods=["bare"], orders={"tasks": "all", "classes": 4}))
+    plan = make_plan(study_of(LABELS[0], folder, methods=["bare"], orders={"tasks": "all", "classes": 4}))
     assert [run.kind for run in plan.runs].count("class") >= 3
 
 
 def test_two_streams_share_what_they_begin_with_and_no_more(folder: Path) -> None:
     plan = make_plan(study_of(STREAM, folder, methods=["bare"]))
-    one, alike, other = (run.keys for run in plan.runs)
+    one, other = (run.keys for run in plan.runs)
     # The last sample of the first task is exchanged with the first one of the task after.
-    assert [mine == yours for mine, yours in zip(one, alike, strict=True)] == [True, *[False] * 5]
-    assert not set(one) & set(other)
+    assert [mine == yours for mine, yours in zip(one, other, strict=True)] == [True, *[False] * 5]
 
 
 def test_where_a_stream_is_cut_does_not_matter_to_what_is_learned(folder: Path) -> None:
@@ -215,7 +217,7 @@ def test_a_reservoir_remembers_through_steps_alone(folder: Path, store: Path, ca
     plan, records = make_plan(study_of(case, folder)), records_of(store)
     kept = [records[run.keys[-1]].made.kept for run in plan.runs]
     names = [plan.learners[run.learner].method.name for run in plan.runs]
-    assert {name: size for name, size in zip(names, kept, strict=True)} == {"bare": 0, RESERVOIR: 2 * 8 * 8}
+    assert dict(zip(names, kept, strict=True)) == {"bare": 0, RESERVOIR: 2 * 8 * 8}
 
 
 def test_every_made_up_file_is_one_case_or_a_method() -> None:

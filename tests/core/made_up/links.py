@@ -1,7 +1,7 @@
 """Whether two nodes of a domain are linked; the domains arrive one by one.
 
-The graph has the links between domains alone. Those within a domain are hidden, and asked about among as many pairs of
-it that are not linked.
+The graph has the links between domains alone. Those within a domain are hidden; some are asked about, among as many
+pairs of the domain that are not linked.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ from skeleton_cgl.scenarios.scenario import Experience, Facts, Need, Queries, Sa
 from skeleton_cgl.scenarios.settings import ScenarioSettings
 from tests.core.community import DOMAINS, FEATURES, Community, make_community
 
-K = 3
+K, LINKS = 1, 15
 _PARTS = (TRAINING, TRAINING, TRAINING, VALIDATION, TEST)
 
 
@@ -54,9 +54,9 @@ class LinksScenario:
         self.default: Order = tuple((number,) for number in range(DOMAINS))
         self.offers: frozenset[Need] = frozenset(["borders"])
         self.digest = f"links {seed}"
-        pairs, linked = _pairs(graph, seed)
-        self._labels, self._domains = torch.from_numpy(linked), torch.from_numpy(graph.domains[pairs[:, 0]])
-        self._parts = torch.tensor([_PARTS[number % len(_PARTS)] for number in range(len(pairs))])
+        pairs, linked, parts = _pairs(graph, seed)
+        self._labels, self._parts = torch.from_numpy(linked), torch.from_numpy(parts)
+        self._domains = torch.from_numpy(graph.domains[pairs[:, 0]])
         self._queried = (self._parts != TRAINING).nonzero()[:, 0]
         between = graph.domains[graph.edges[0]] != graph.domains[graph.edges[1]]
         seen = graph.edges[:, between | (graph.edges[0] == graph.edges[1])]
@@ -85,17 +85,18 @@ class LinksScenario:
         return score_parts(self.problem, answers, whole, among, self._parts[self._queried])
 
 
-def _pairs(graph: Community, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return pairs (P, 2) within domains in a random sequence, and whether each is linked: half of every domain are."""
+def _pairs(graph: Community, seed: int) -> tuple[np.ndarray, ...]:
+    """Return pairs (P, 2) within domains in a random sequence, whether each is linked, and the part each is in."""
     random = np.random.default_rng(seed)
     linked = np.zeros((len(graph.labels),) * 2, dtype=bool)
     linked[tuple(graph.edges)] = True
     within = np.triu(graph.domains[:, None] == graph.domains, 1)
-    chosen, truth = [], []
+    chosen = []
     for domain in range(DOMAINS):
-        own = within & (graph.domains == domain)
-        links, others = (np.argwhere(own & which) for which in (linked, ~linked))
-        chosen += [links, random.permutation(others)[: len(links)]]
-        truth += [np.ones(len(links), dtype=np.int64), np.zeros(len(links), dtype=np.int64)]
-    shuffled = random.permutation(sum(map(len, truth)))
-    return np.concatenate(chosen)[shuffled], np.concatenate(truth)[shuffled]
+        for which in (linked, ~linked):
+            own = np.argwhere(within & (graph.domains == domain) & which)
+            chosen.append(random.permutation(own)[:LINKS])
+    parts = np.tile(_PARTS, len(chosen) * LINKS // len(_PARTS))
+    shuffled = random.permutation(len(parts))
+    pairs = np.concatenate(chosen)[shuffled]
+    return pairs, linked[tuple(pairs.T)].astype(np.int64), parts[shuffled]
