@@ -12,6 +12,8 @@ from skeleton_cgl.engine.checking import of_learners as learners
 from skeleton_cgl.engine.checking import of_methods as methods
 from skeleton_cgl.engine.checking.promise import Check
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.skeletons import write_archive
+from skeleton_cgl.skeletons.sources.synthetic import SyntheticSource
 from tests.conftest import Run
 
 METHOD = """
@@ -169,6 +171,16 @@ MISTAKES = {
         learners.keeps_nothing_outside,
         "^`KEPT` and `Mine.counts` and a default of `Mine.__init__` changed while other lessons were learned",
     ),
+    "a state of arrays": Mistake(
+        METHOD + REPLAY.replace('{"memory": self.memory}', '{"memory": np.zeros(3)}'),
+        learners.saves_what_it_remembers,
+        "cannot be saved and restored: a state holds tensors and plain values, found ndarray",
+    ),
+    "an error in restore": Mistake(
+        METHOD + REPLAY.replace('state["memory"]', 'state["memories"]'),
+        learners.saves_what_it_remembers,
+        r"KeyError: 'memories' \(\S*mine.py, line \d+, in `restore` of Mine\)",
+    ),
     "a memory that is not saved": Mistake(
         METHOD + REPLAY[:SAVING],
         learners.saves_what_it_remembers,
@@ -207,7 +219,9 @@ MISTAKES = {
         "something else of a clip when others are there",
     ),
     "arrange loses rows": Mistake(
-        net(("clips.flatten(1)", "clips.flatten(1)[1:]")), backbones.arranges, r"a row per clip, 200, found 199"
+        net(("clips.flatten(1)", "clips.flatten(1)[1:]")),
+        backbones.arranges,
+        "expected tensors with 200 rows, one per clip",
     ),
     "dropout while answering": Mistake(
         net((FORWARD, f"{FORWARD.replace('clips)', 'functional.dropout(clips))')}")),
@@ -363,9 +377,17 @@ def test_the_command_prints_a_line_per_promise_and_ends_with_one_where_one_is_br
     assert run("check", tmp_path / "none.py")[0] == 2
 
 
+def test_the_data_to_check_on_can_be_given(run: Run, tmp_path: Path) -> None:
+    write_archive(SyntheticSource(subjects=3, views=1, repetitions=4), tmp_path / "few.h5")
+    subject = find_subject("gcn", {"width": 8}, str(tmp_path / "few.h5"))
+    checks = [check for check in checks_of(subject) if check not in SLOW]
+    assert {finding.verdict for finding in check_subject(subject, checks)} == {Verdict.KEPT}
+    code, _, errors = run("check", "gcn", "--data", tmp_path / "none.h5")
+    assert code == 2
+    assert "none.h5" in errors
+
+
 def test_parameters_reach_the_constructor(run: Run) -> None:
     code, printed, _ = run("check", "ewc", "--set", "strength=-1")
     assert code == 1
-    assert (
-        "FAILED     can be made with the defaults of its constructor: method 'ewc': strength -1 is negative" in printed
-    )
+    assert "FAILED     can be made with its defaults: method 'ewc': strength -1 is negative" in printed

@@ -25,16 +25,16 @@ def checks_of(subject: Subject) -> tuple[Check, ...]:
 def check_subject(subject: Subject, checks: Sequence[Check] | None = None) -> Iterator[Finding]:
     """Yield what becomes of the promises of a method or backbone, one after the other; by default of all."""
     settle()
-    broken = None
+    broken = False
     with FreshProcesses(subject) as fresh:
         bench = Bench(subject, fresh)
         for check in checks_of(subject) if checks is None else checks:
-            if broken is not None:
-                yield Finding(check.promise, Verdict.UNTRIED, f"comes when it {broken.promise}")
+            if broken:
+                yield Finding(check.promise, Verdict.UNTRIED)
                 continue
             finding = check.on(bench)
             if finding.verdict is Verdict.BROKEN and check.essential:
-                broken = check
+                broken = True
             elif check is learns and checks is None:
                 # They take a while, and there is something else to do meanwhile.
                 fresh.start()

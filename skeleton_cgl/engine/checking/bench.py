@@ -1,21 +1,19 @@
 """The bench a method or backbone is checked on: small data, short lessons, learners made alike."""
 
 import copy
-import hashlib
 import json
 import sys
-from functools import cache, cached_property
+from functools import cache
 
 from skeleton_cgl.backbones.backbone import Backbone, make_backbone
 from skeleton_cgl.engine.checking.fresh import FreshProcesses
 from skeleton_cgl.engine.checking.subject import Subject
-from skeleton_cgl.engine.contents import outside_of
+from skeleton_cgl.engine.contents import content_of, outside_of
 from skeleton_cgl.engine.learners import make_learner
 from skeleton_cgl.engine.trial import few
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.learner import Learner
 from skeleton_cgl.learning.method import Method, make_method
-from skeleton_cgl.learning.state import to_bytes
 from skeleton_cgl.learning.training import Training
 from skeleton_cgl.process import settle
 from skeleton_cgl.scenarios.lessons import Prefix, tokens
@@ -38,15 +36,12 @@ class Bench:
         self.subject = subject
         self.fresh = fresh
         self.outside = outside_of(subject.found)
+        self.scenario = self.new_scenario(self.setting)
 
     @property
     def setting(self) -> Setting:
         """What all is tried in: class-il, unless a method needs tasks to be revealed."""
         return "task-il" if "revealed task" in getattr(self.subject.found, "needs", ()) else "class-il"
-
-    @cached_property
-    def scenario(self) -> Scenario:
-        return self.new_scenario(self.setting)
 
     def new_scenario(self, setting: Setting) -> Scenario:
         """Return the data as they were made, whatever became of them elsewhere."""
@@ -87,16 +82,16 @@ class Bench:
         learner.learn(self.experience(prefix), seed_of("check", tokens(prefix)))
 
     def alone(self, lessons: Prefix) -> str:
-        """Return a digest of what a new learner is, and answers, after these lessons."""
+        """Return what becomes of a new learner by these lessons, as `outcome` tells."""
         learner = self.learner()
         for step in range(len(lessons)):
             self.learn(learner, lessons[: step + 1])
         return self.outcome(learner, lessons)
 
     def outcome(self, learner: Learner, lessons: Prefix) -> str:
-        """Return a digest of what a learner is and answers."""
+        """Return a digest of what a learner has become, and of what it answers."""
         answers = learner.answer(self.scenario.queries(lessons))
-        return hashlib.sha256(to_bytes({"learner": learner.state(), "answers": answers})).hexdigest()
+        return content_of([learner.model, learner.optimizer.state_dict()["state"], answers])
 
 
 @cache

@@ -14,7 +14,7 @@ _EPOCHS_TO_LEARN = (8, 40)
 """Tried one after the other: most need few."""
 
 
-@promise("can be made with the defaults of its constructor")
+@promise("can be made with its defaults")
 def is_made(bench: Bench) -> str:
     bench.component()
     return ", ".join(f"{name}={value}" for name, value in bench.subject.parameters.items())
