@@ -46,6 +46,12 @@ class Registry:
     def is_built_in(self, name: str) -> bool:
         return name in _modules(self.package)
 
+    def code_of(self, name: str) -> str | None:
+        """Return a digest of the file that a component of a user's own is in; None for a built-in one."""
+        if self.is_built_in(name):
+            return None
+        return hashlib.sha256(Path(inspect.getfile(self.find(name))).read_bytes()).hexdigest()
+
     def find(self, name: str) -> type[Any]:
         """Return the class called `name`; refuse what is not found or not of this kind, saying what was expected."""
         if self.is_built_in(name):
