@@ -18,6 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from skeleton_cgl.blame import blamed_on_file, blaming
 from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.errors import InputError
 
@@ -67,7 +68,7 @@ class Registry:
     def _loaded(self, address: str, name: str) -> type[Any]:
         try:
             found = _load(address)
-        except (ImportError, AttributeError, TypeError, ValueError) as error:
+        except Exception as error:
             raise InputError(f"{self.kind} {name!r}: {error}") from error
         base = _load(self.base)
         if not (inspect.isclass(found) and issubclass(found, base)):
@@ -80,7 +81,9 @@ class Registry:
         try:
             module = UserFile(path.resolve(), path.read_bytes()).module()
         except Exception as error:
-            raise InputError(f"{self.kind} {path}: cannot be imported: {type(error).__name__}: {error}") from error
+            raise InputError(
+                f"{self.kind} {path}: cannot be imported: {blamed_on_file(error, path.resolve())}"
+            ) from error
         return self._only_class(module, str(path))
 
     def _only_class(self, module: Any, name: str) -> type[Any]:
@@ -113,7 +116,8 @@ class Registry:
             if accepted[key].default is inspect.Parameter.empty and key not in parameters:
                 raise InputError(f"{self.kind} {name!r}: parameter {key!r} is missing")
         try:
-            return found(**given, **parameters)
+            with blaming(f"{self.kind} {name!r}", found):
+                return found(**given, **parameters)
         except (TypeError, ValueError, RuntimeError) as error:
             raise InputError(f"{self.kind} {name!r}: {error}") from error
 

@@ -5,11 +5,13 @@ sweep is one plan of several variants.
 """
 
 import hashlib
+import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from skeleton_cgl.backbones.backbone import backbones_for
+from skeleton_cgl.blame import blaming
 from skeleton_cgl.engine.learners import make_learner
 from skeleton_cgl.engine.orders import AskedOrder, make_orders
 from skeleton_cgl.engine.rows import LearnerRow, RunRow, StudyRow
@@ -89,7 +91,7 @@ class Plan:
 
     @property
     def digests(self) -> list[str]:
-        """The digests of all scenarios, variant by variant; then those of the code of users' own, where it takes part."""
+        """The digests of all scenarios, variant by variant; then those of the code of users' own, if any takes part."""
         codes: dict[str | None, None] = {}
         for variant, (scenario, *_) in zip(self.variants, self.scenarios, strict=True):
             codes[_code_of_scenario(variant)] = None
@@ -139,8 +141,8 @@ def make_plan(study: Study) -> Plan:
             raise InputError(f"study {study.name!r}: sweep: the classes differ; make studies of their own of them")
         if scenarios[0].problem.metrics != first.problem.metrics:
             raise InputError(f"study {study.name!r}: sweep: the metrics differ; make studies of their own of them")
-        for backbone in variant.study.backbone:
-            for method in variant.study.methods:
+        for backbone, method in itertools.product(variant.study.backbone, variant.study.methods):
+            with blaming(f"study {study.name!r}: scenario", *scenarios):
                 _check_fit(variant.study, scenarios[0], backbone, method)
                 registry = backbones_for(scenarios[0].facts.takes)
                 rows = (backbone.row(registry), method.row(METHODS))
