@@ -14,14 +14,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmark_learning import DglPool
+from benchmark_learning import on_graphs
 
 from skeleton_cgl import Study
-from skeleton_cgl.engine.study import make_plan
-from skeleton_cgl.learning.learner import Learner, make_learner
+from skeleton_cgl.engine.learners import make_learner
+from skeleton_cgl.engine.plan import make_plan
+from skeleton_cgl.engine.store import Store
+from skeleton_cgl.engine.trial import refuse_forgetful_methods
+from skeleton_cgl.learning.learner import Learner, Progress
 from skeleton_cgl.learning.training import Training
 from skeleton_cgl.process import settle
-from skeleton_cgl.scenarios.scenario import Experience, Queries, Samples
+from skeleton_cgl.scenarios.scenario import Experience, Samples
 from skeleton_cgl.scenarios.skeleton import SkeletonScenario
 from skeleton_cgl.skeletons.datasets import open_dataset
 
@@ -47,20 +50,26 @@ def measure_overhead(data: str, epochs: int, folder: Path) -> float:
     training = 0.0
     train = Learner._train
 
-    def timed(learner: Learner, *arguments: Any) -> None:
+    def timed(self: Learner, samples: Samples, experience: Experience, progress: Progress | None) -> None:
         nonlocal training
-        training += seconds(lambda: train(learner, *arguments))
+        training += seconds(lambda: train(self, samples, experience, progress))
 
     asked = study(data, epochs, tasks=3)
-    plan = make_plan(asked)
-    Learner._train = timed
+
+    def begin() -> None:
+        """What is done once per study, whatever its size, and is not part of a stage."""
+        with Store(folder / "begun.db") as store:
+            refuse_forgetful_methods(make_plan(asked), store)
+
+    Learner._train = timed  # type: ignore[method-assign]
     try:
         whole = run(asked, folder)
-        # What is done once per study, whatever its size, is not part of a stage.
-        once = seconds(lambda: make_plan(asked))
+        trained = training
+        once = seconds(begin)
+        trained -= training - trained
     finally:
-        Learner._train = train
-    return (whole - once - training) / (whole - once) if plan.stages else 0.0
+        Learner._train = train  # type: ignore[method-assign]
+    return (whole - once - trained) / (whole - once)
 
 
 def usual_way(data: str, epochs: int, orders: int, rebuild: bool) -> float:
@@ -68,17 +77,15 @@ def usual_way(data: str, epochs: int, orders: int, rebuild: bool) -> float:
     settle()
     with open_dataset(data) as archive:
         layout = archive.layout
-    scenario = SkeletonScenario(data)
-    pool = DglPool(scenario._pool._clips, layout, rebuild)
+    scenario = on_graphs(SkeletonScenario(data), layout, rebuild)
+    lessons = scenario.lessons(scenario.default)
 
     def learn() -> None:
         learner = make_learner(scenario, training=Training(epochs=epochs))
-        queries = scenario.queries()
-        for task in scenario.default_tasks:
-            seen = scenario.experience(task)
-            parts = (Samples(pool, part.ids, part.labels) for part in (seen.training, seen.validation))
-            learner.learn(Experience(task, *parts), 0)
-            scenario.score(learner.answer(Queries(pool, queries.ids), len(scenario.units)), learner.tasks)
+        for step in range(1, len(lessons) + 1):
+            prefix = lessons[:step]
+            learner.learn(scenario.experience(prefix), 0)
+            scenario.score(learner.answer(scenario.queries(prefix)), prefix)
 
     return sum(seconds(learn) for _ in range(orders)) / orders
 

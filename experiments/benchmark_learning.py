@@ -8,39 +8,48 @@ JSON object: milliseconds per epoch, and ratios.
 """
 
 import argparse
+import copy
 import json
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
-from skeleton_cgl.graphs.batches import GraphBatch
-from skeleton_cgl.learning.learner import Learner, make_learner
-from skeleton_cgl.learning.method import METHODS
+from skeleton_cgl.engine.learners import make_learner
+from skeleton_cgl.graphs.batches import Graphs
+from skeleton_cgl.learning.learner import Learner, Taught
 from skeleton_cgl.learning.training import Training
+from skeleton_cgl.parts import TEST, TRAINING, VALIDATION
 from skeleton_cgl.process import ensure_bfloat16_works, settle
+from skeleton_cgl.registry import METHODS
+from skeleton_cgl.scenarios.classes import ClassTasks
 from skeleton_cgl.scenarios.labelled import LabelledSamples
-from skeleton_cgl.scenarios.scenario import Samples
-from skeleton_cgl.scenarios.skeleton import SkeletonPool
-from skeleton_cgl.skeletons import NTU, UCLA, Archive, JointLayout, Preparation, Recording
+from skeleton_cgl.scenarios.scenario import Experience, Facts, Samples
+from skeleton_cgl.scenarios.skeleton import SkeletonPool, facts_of
+from skeleton_cgl.skeletons import NTU, UCLA, Archive, JointLayout, Preparation, Recording, Source
+
+if TYPE_CHECKING:
+    import dgl
 
 CLIPS, FRAMES, COORDINATES, WIDTH, CLASSES = 237, 52, 3, 64, 10
 EPOCHS = 10
 """Epochs of one measurement."""
 
+Scenario = TypeVar("Scenario", bound=LabelledSamples)
 
-class RandomClips:
+
+class RandomClips(Source):
     """A source of random recordings, the classes in turn."""
-
-    provenance: dict[str, str] = {}  # noqa: RUF012
 
     def __init__(self, layout: JointLayout, clips: int, frames: int) -> None:
         self.layout = layout
@@ -51,7 +60,7 @@ class RandomClips:
     def __len__(self) -> int:
         return self._clips
 
-    def recordings(self) -> Any:
+    def recordings(self) -> Iterator[Recording]:
         random = np.random.default_rng(0)
         for index in range(self._clips):
             positions = random.standard_normal((1, self._frames, len(self.layout), COORDINATES), dtype=np.float32)
@@ -61,30 +70,51 @@ class RandomClips:
 class RandomScenario(LabelledSamples):
     """All random clips as training samples of two tasks, and a few of them as queries too."""
 
-    digest = "random"
-
     def __init__(self, layout: JointLayout = UCLA, clips: int = CLIPS, frames: int = FRAMES) -> None:
         source = RandomClips(layout, clips, frames)
         archive = Archive.in_memory(source)
-        pool = SkeletonPool(archive, np.arange(clips), source.preparation, None)
-        labels = torch.arange(clips) % CLASSES
-        parts = torch.zeros(clips, dtype=torch.int64)
-        parts[:CLASSES], parts[CLASSES : 2 * CLASSES] = 1, 2
-        super().__init__(pool, labels, parts, source.classes, "class-il", CLASSES // 2)
-        self._source = source
+        parts = np.full(clips, TRAINING)
+        parts[:CLASSES], parts[CLASSES : 2 * CLASSES] = VALIDATION, TEST
+        super().__init__(
+            SkeletonPool(f"random {clips}", archive, np.arange(clips), source.preparation, None),
+            np.arange(clips) % CLASSES,
+            parts,
+            source.classes,
+            ClassTasks(classes_per_task=CLASSES // 2),
+            facts_of(archive, source.preparation),
+            b"random",
+        )
 
-    def everything(self) -> Samples:
-        """Return all clips, whatever their part."""
-        return Samples(self._pool, torch.arange(len(self._labels)), self._labels)
+    def everything(self) -> Experience:
+        """Return all clips, whatever their part, as one lesson."""
+        lesson = self.experience(self.lessons((tuple(range(CLASSES)),)))
+        count = len(self._labels)
+        samples = Samples(self._pool, torch.arange(count), self._labels, torch.full((count,), -1))
+        return replace(lesson, training=samples, validation=samples)
 
-    def backbone_arguments(self) -> dict[str, Any]:
-        frames = self._source.preparation.frames
-        return {
-            "layout": self._source.layout,
-            "frames": frames,
-            "channels": COORDINATES,
-            "features": frames * COORDINATES,
-        }
+
+@dataclass(frozen=True)
+class OneBatch:
+    """Graphs batched already, so that those made for this once can go."""
+
+    content: "dgl.DGLGraph"
+    places = 1
+    independent = False
+
+    def __len__(self) -> int:
+        return int(self.content.batch_size)
+
+    def rows(self, chosen: Tensor) -> "OneBatch":
+        import dgl
+
+        graphs = dgl.unbatch(self.content)
+        return OneBatch(dgl.batch([graphs[row] for row in chosen.tolist()]))
+
+    def to(self, device: torch.device) -> "OneBatch":
+        return OneBatch(self.content.to(device))
+
+    def arranged(self, arrange: Callable[[Any], Any]) -> "OneBatch":  # noqa: ARG002
+        return self
 
 
 class DglPool:
@@ -93,33 +123,44 @@ class DglPool:
     augmented = True
 
     def __init__(self, clips: Tensor, layout: JointLayout, rebuild: bool) -> None:
-        self._features = clips.permute(0, 3, 2, 1).flatten(2).contiguous()
+        self.digest = f"graphs {rebuild}"
+        self.features = clips.permute(0, 3, 2, 1).flatten(2).contiguous()
         self._layout = layout
-        self._graphs = None if rebuild else [self._graph(features) for features in self._features]
+        self._graphs = None if rebuild else [self._graph(features) for features in self.features]
 
-    def _graph(self, features: Tensor) -> Any:
+    def _graph(self, features: Tensor) -> "dgl.DGLGraph":
         graph = self._layout.graph()
-        graph.ndata["trajectory"] = features
+        graph.ndata["features"] = features
         return graph
 
-    def inputs(self, ids: Tensor, backbone: nn.Module, training: bool = False) -> GraphBatch:  # noqa: ARG002
+    def whole(self) -> Graphs:
+        return Graphs(tuple(self._some(range(len(self.features)))))
+
+    def drawn(self, ids: Tensor, random: np.random.Generator) -> OneBatch:  # noqa: ARG002
         import dgl
 
-        graphs = [
-            self._graph(self._features[index]) if self._graphs is None else self._graphs[index]
-            for index in ids.tolist()
-        ]
-        batch = dgl.batch(graphs)
-        return GraphBatch(batch, batch.ndata["trajectory"])
+        return OneBatch(dgl.batch(self._some(ids.tolist())))
+
+    def _some(self, ids: Iterable[int]) -> "list[dgl.DGLGraph]":
+        made = self._graphs
+        return [self._graph(self.features[index]) if made is None else made[index] for index in ids]
 
 
-def trainer(learner: Learner, samples: Samples) -> Callable[[], None]:
-    """Return a function that trains for EPOCHS epochs on the samples, as a stage does."""
-    if not learner.tasks:
-        learner.head.meet(range(CLASSES))
-        learner.tasks.append(tuple(range(CLASSES)))
-        learner.optimizer = learner._new_optimizer()
-    return lambda: learner._train(samples, samples, None)
+def on_graphs(scenario: Scenario, layout: JointLayout, rebuild: bool) -> Scenario:
+    """Return a scenario of clips that hands them out as DGL graphs."""
+    pool = DglPool(scenario.queries(()).pool.whole().content, layout, rebuild)
+    other = copy.copy(scenario)
+    other._pool = pool
+    other.facts = Facts("graph", {"features": pool.features.shape[2]})
+    return other
+
+
+def trainer(learner: Learner, experience: Experience) -> Callable[[], None]:
+    """Return a function that trains for EPOCHS epochs on the samples of a lesson, as a stage does."""
+    learner.taught.append(Taught(experience.keys, ()))
+    learner._meet(experience.outputs)
+    learner.optimizer = learner._new_optimizer()
+    return partial(learner._train, experience.training, experience, None)
 
 
 def alternate(variants: dict[str, Callable[[], None]], rounds: int) -> dict[str, float]:
@@ -213,37 +254,34 @@ def stgcn_products() -> Callable[[], None]:
 
 def measure_gcn(rounds: int) -> dict[str, float]:
     scenario = RandomScenario()
-    samples = scenario.everything()
-    clips = scenario._pool._clips
     training = Training(epochs=EPOCHS)
     variants = {"products": gcn_products()}
-    variants["dense"] = trainer(make_learner(scenario, training=training), samples)
+    variants["dense"] = trainer(make_learner(scenario, training=training), scenario.everything())
     for name, rebuild in (("dgl", False), ("dgl_rebuilt", True)):
-        pool = DglPool(clips, UCLA, rebuild)
-        learner = make_learner(scenario, training=training)
-        variants[name] = trainer(learner, Samples(pool, samples.ids, samples.labels))
+        graphs = on_graphs(scenario, UCLA, rebuild)
+        variants[name] = trainer(make_learner(graphs, training=training), graphs.everything())
     return {f"gcn_{name}_ms": value / EPOCHS for name, value in alternate(variants, rounds).items()}
 
 
 def measure_methods(rounds: int) -> dict[str, float]:
     """Return the milliseconds per epoch of every method on its second task."""
     scenario = RandomScenario()
-    tasks = scenario.default_tasks
-    variants = {}
-    for name in METHODS.known:
+    prefix = scenario.lessons(scenario.default)
+    variants: dict[str, Callable[[], None]] = {}
+    for name in METHODS.names():
         learner = make_learner(scenario, method=name, training=Training(epochs=EPOCHS))
-        learner.learn(scenario.experience(tasks[0]), 0)
+        learner.learn(scenario.experience(prefix[:1]), 0)
         state = learner.state()
 
-        def second_task(learner: Learner = learner, state: dict = state) -> None:
+        def second_task(learner: Learner = learner, state: dict[str, Any] = state) -> None:
             learner.restore(state)
-            learner.learn(scenario.experience(tasks[1]), 1)
+            learner.learn(scenario.experience(prefix[:2]), 1)
 
         variants[name] = second_task
     return {f"method_{name}_ms": value / EPOCHS for name, value in alternate(variants, rounds).items()}
 
 
-def measure_stgcn(rounds: int, precision: str) -> dict[str, float]:
+def measure_stgcn(rounds: int, precision: Literal["float32", "bfloat16"]) -> dict[str, float]:
     scenario = RandomScenario()
     training = Training(epochs=1, precision=precision)
     learner = make_learner(scenario, backbone="stgcn", training=training)
@@ -292,7 +330,7 @@ def main() -> None:
         figures["gcn_dgl_over_dense"] = figures["gcn_dgl_ms"] / figures["gcn_dense_ms"]
         figures["gcn_dgl_rebuilt_over_dense"] = figures["gcn_dgl_rebuilt_ms"] / figures["gcn_dense_ms"]
         figures |= measure_methods(max(3, options.rounds // 3))
-        for name in METHODS.known:
+        for name in METHODS.names():
             figures[f"method_{name}_over_bare"] = figures[f"method_{name}_ms"] / figures["method_bare_ms"]
         figures |= measure_stgcn(options.stgcn_rounds, "float32")
         figures["stgcn_over_products"] = figures["stgcn_float32_ms"] / figures["stgcn_products_ms"]

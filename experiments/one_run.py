@@ -11,5 +11,5 @@ from skeleton_cgl.analysis import accuracy_matrix
 if __name__ == "__main__":
     data = sys.argv[1] if len(sys.argv) > 1 else "synthetic"
     study = Study(name="one run", scenario={"data": data}, methods="replay", orders={"tasks": "default"})
-    records = study.run("results/one_run.db").records
-    print(accuracy_matrix(list(records.test), records.order.iloc[0]).round(3))
+    scores = study.run("results/one_run.db").scores
+    print(accuracy_matrix(scores.test[0], scores.runs[0].order).round(3))

@@ -10,30 +10,29 @@ import argparse
 import sys
 from pathlib import Path
 
-import pandas as pd
 from tqdm import tqdm
 
 from skeleton_cgl import Study
-from skeleton_cgl.analysis import disparity, disparity_table
+from skeleton_cgl.analysis import Findings, Scores, joined, render, study_table
 from skeleton_cgl.engine.orders import Orders
-from skeleton_cgl.engine.study import make_plan
+from skeleton_cgl.engine.plan import make_plan
 
 FIRST_SEED = 1000
 """Far from the seeds of ordinary repeats."""
 
 
-def records_of(study: Study, store: Path) -> pd.DataFrame:
-    """Return the records of all orders of a study, each run with a seed of its own."""
+def scores_of(study: Study, store: Path) -> Scores:
+    """Return the scores of all orders of a study, each run with a seed of its own."""
     single = study.model_copy(update={"repeats": 1, "noise_floor": 0})
     orders = list(dict.fromkeys(run.order for run in make_plan(single).runs))
-    records = []
+    scores = []
     for number, order in enumerate(tqdm(orders, study.name, unit=" orders")):
         changes = {"orders": Orders(given=(order,)), "seed": study.seed + FIRST_SEED + number}
         results = single.model_copy(update=changes).run(store, progress=False)
         if results.finished_runs < results.planned_runs:
             sys.exit(f"{store}: order {number} is not finished, see `skeleton-cgl status`; the same command goes on")
-        records.append(results.records)
-    return pd.concat(records)
+        scores.append(results.scores)
+    return joined(scores)
 
 
 def main() -> None:
@@ -44,7 +43,7 @@ def main() -> None:
     parser.add_argument("--level", choices=["task", "class"], default="task", help="disparity of: %(default)s")
     options = parser.parse_args()
     study = Study.from_file(options.study, options.changes)
-    print(disparity_table(disparity(records_of(study, options.store), options.level)), end="")
+    print(render(study_table(Findings(scores_of(study, options.store), options.level))), end="")
 
 
 if __name__ == "__main__":

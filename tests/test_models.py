@@ -10,9 +10,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from skeleton_cgl.backbones.backbone import Backbone, make_backbone
+from skeleton_cgl.engine.learners import make_learner
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.learning.learner import make_learner
+from skeleton_cgl.learning.feed import Feed
 from skeleton_cgl.learning.training import Training
+from skeleton_cgl.scenarios.scenario import Facts
 from skeleton_cgl.scenarios.skeleton import SkeletonScenario
 from skeleton_cgl.skeletons import UCLA, JointLayout, write_archive
 from skeleton_cgl.skeletons.sources.synthetic import SyntheticSource
@@ -29,7 +31,8 @@ def one_thread() -> None:
 
 
 def make(name: str, layout: JointLayout = UCLA, **parameters: float) -> Backbone:
-    return make_backbone(str(MODELS / f"{name}.py"), parameters, {"layout": layout, "channels": CHANNELS}, seed=0)
+    facts = Facts("clips", {"layout": layout, "channels": CHANNELS})
+    return make_backbone(str(MODELS / f"{name}.py"), parameters, facts, seed=0)
 
 
 def make_clips(count: int) -> Tensor:
@@ -82,7 +85,9 @@ def test_a_few_epochs_lower_the_loss(scenario: SkeletonScenario, name: str) -> N
     path = str(MODELS / f"{name}.py")
     learner = make_learner(scenario, path, training=training, backbone_parameters={"width": 16})
     losses = []
-    learner.learn(scenario.experience((0, 4)), seed=0, progress=lambda _, loss: losses.append(loss))
+    learner.learn(
+        scenario.experience(scenario.lessons(((0, 4),))), seed=0, progress=lambda _, loss: losses.append(loss)
+    )
     assert losses[-1] < 0.5 * losses[0]
 
 
@@ -204,14 +209,17 @@ def test_the_backbone_of_the_tutorial_learns_as_the_tutorial_shows(capsys: pytes
 
 
 def test_arranging_as_the_tutorial_shows_changes_no_number(beside_my_net: Path, scenario: SkeletonScenario) -> None:
-    queries = scenario.queries()
+    queries = scenario.queries(())
     plain = make_learner(scenario, str(beside_my_net)).backbone
     own_forward = BLOCKS[0].index("    def forward")
     arranging_file = beside_my_net.with_name("arranging.py")
     arranging_file.write_text(BLOCKS[0][:own_forward] + textwrap.indent(BLOCKS[2], "    "), encoding="utf-8")
     arranging = make_learner(scenario, str(arranging_file)).backbone
-    expected = plain(queries.pool.inputs(queries.ids, plain))
-    torch.testing.assert_close(arranging(queries.pool.inputs(queries.ids, arranging)), expected)
+    found, expected = (
+        backbone(Feed(backbone, torch.device("cpu")).inputs(queries.pool, queries.ids).content)
+        for backbone in (arranging, plain)
+    )
+    torch.testing.assert_close(found, expected)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ import torch
 from torch import Tensor
 
 from skeleton_cgl.backbones.backbone import Backbone
+from skeleton_cgl.blame import blamed
+from skeleton_cgl.errors import InputError
 from skeleton_cgl.scenarios.inputs import Inputs, Pool
 
 
@@ -33,13 +35,22 @@ class Feed:
             return self.inputs(pool, ids)
         # The stage seeds torch's generator; drawing from it keeps augmentation a part of the stage's randomness.
         random = np.random.default_rng(int(torch.randint(2**62, (1,))))
-        return pool.drawn(ids, random).arranged(self._backbone.arrange).to(self._device)
+        return self._arrange(pool.drawn(ids, random)).to(self._device)
 
     def _arranged(self, pool: Pool) -> Inputs:
         wanted = (pool.digest, self._backbone.identity or self._backbone, self._device)
         if Feed._kept is None or Feed._kept[0] != wanted:
             Feed._kept = None
-            arranged = pool.whole().arranged(self._backbone.arrange)
+            arranged = self._arrange(pool.whole())
             # Rows that depend on one another need all of them: there is nothing to gain from moving some.
             Feed._kept = (wanted, arranged if arranged.independent else arranged.to(self._device))
         return Feed._kept[1]
+
+    def _arrange(self, inputs: Inputs) -> Inputs:
+        name = type(self._backbone).__name__
+        try:
+            return inputs.arranged(self._backbone.arrange)
+        except InputError as error:
+            raise InputError(f"backbone {name}: {error}") from error
+        except Exception as error:
+            raise InputError(f"backbone {name}: `arrange` fails: {blamed(error, self._backbone)}") from error

@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from skeleton_cgl.errors import InputError
+
 Arranged = Tensor | tuple[Tensor, ...]
 """What a clip backbone makes of the clips of a data set: tensors with a row per clip."""
 
@@ -92,7 +94,13 @@ class Clips:
         return replace(self, parts=_each(self.parts, lambda part: part.to(device)))
 
     def arranged(self, arrange: Callable[[Any], Arranged]) -> "Clips":
+        """Return these clips as arranged; refuse other than a row per clip."""
         arranged = arrange(self.content)
+        expected = len(self) * self.actors
+        for part in arranged if isinstance(arranged, tuple) else (arranged,):
+            if not isinstance(part, Tensor) or not part.ndim or len(part) != expected:
+                found = tuple(part.shape) if isinstance(part, Tensor) else type(part).__name__
+                raise InputError(f"`arrange` gives {found}; expected tensors with {expected} rows, one per clip")
         if self.actors > 1:
             arranged = _each(arranged, lambda part: part.unflatten(0, (-1, self.actors)))
         return replace(self, parts=arranged)

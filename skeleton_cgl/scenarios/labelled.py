@@ -77,7 +77,8 @@ class LabelledSamples:
 
     def queries(self, prefix: Prefix) -> Queries:
         """Return all queries; in task-il a query reveals its task, if that was learned."""
-        return Queries(self._pool, self._queries, self._steps(prefix))
+        # A copy: whoever is asked may write into it.
+        return Queries(self._pool, self._queries.clone(), self._steps(prefix))
 
     def _steps(self, prefix: Prefix) -> Tensor:
         by_class = torch.full((len(self.units),), -1)

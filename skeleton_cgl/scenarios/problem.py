@@ -131,8 +131,20 @@ class OneClass:
         return (truth.measure(part, "accuracy", by_group, counts.reshape(classes, classes)),)
 
 
+class BinaryOutputs:
+    """What problems share whose outputs say yes or no: samples count equally, outputs are distilled one by one."""
+
+    def weights(self, targets: Tensor) -> Tensor:
+        return torch.full((len(targets),), 1 / max(len(targets), 1), device=targets.device)
+
+    def distillation(self, wanted: Tensor, found: Tensor, temperature: float) -> Tensor:
+        """Return the mean binary cross-entropy of found/T under the probabilities of wanted/T."""
+        likely = torch.sigmoid(wanted / temperature)
+        return functional.binary_cross_entropy_with_logits(found / temperature, likely)
+
+
 @dataclass(frozen=True)
-class ManyLabels:
+class ManyLabels(BinaryOutputs):
     """A query has any number of labels: binary cross-entropy per label; average precision and ROC-AUC per label.
 
     Labels are 0 and 1, and NaN where not known. A group judges one label: of all queries, or of those of a domain.
@@ -151,12 +163,6 @@ class ManyLabels:
         counted = among & ~targets.isnan()
         each = functional.binary_cross_entropy_with_logits(found, targets.nan_to_num(0), reduction="none")
         return torch.where(counted, each, 0.0).sum(dim=1) / counted.sum(dim=1).clamp(min=1)
-
-    def weights(self, targets: Tensor) -> Tensor:
-        return _equal(targets)
-
-    def distillation(self, wanted: Tensor, found: Tensor, temperature: float) -> Tensor:
-        return _binary_distillation(wanted, found, temperature)
 
     def measure(self, answers: Tensor, truth: Truth, among: Tensor, part: str) -> tuple[Measure, ...]:
         """Return both metrics; 0 for a label that is not among what was met, NaN where one is not defined."""
@@ -177,7 +183,7 @@ class ManyLabels:
 
 
 @dataclass(frozen=True)
-class LinkExists:
+class LinkExists(BinaryOutputs):
     """A query is a pair of nodes, linked (1) or not (0): binary cross-entropy; Hits@K and ROC-AUC per group."""
 
     k: int = 50
@@ -194,12 +200,6 @@ class LinkExists:
 
     def losses(self, found: Tensor, targets: Tensor, among: Tensor) -> Tensor:  # noqa: ARG002
         return functional.binary_cross_entropy_with_logits(found[:, 0], targets, reduction="none")
-
-    def weights(self, targets: Tensor) -> Tensor:
-        return _equal(targets)
-
-    def distillation(self, wanted: Tensor, found: Tensor, temperature: float) -> Tensor:
-        return _binary_distillation(wanted, found, temperature)
 
     def measure(self, answers: Tensor, truth: Truth, among: Tensor, part: str) -> tuple[Measure, ...]:
         _refuse_nan(answers, among)
@@ -255,13 +255,3 @@ def _refuse_nan(answers: Tensor, among: Tensor) -> None:
 def _numbers(outputs: Tensor) -> list[int]:
     numbers: list[int] = outputs.tolist()
     return numbers
-
-
-def _equal(targets: Tensor) -> Tensor:
-    return torch.full((len(targets),), 1 / max(len(targets), 1), device=targets.device)
-
-
-def _binary_distillation(wanted: Tensor, found: Tensor, temperature: float) -> Tensor:
-    """Return the mean binary cross-entropy of found/T under the probabilities of wanted/T."""
-    likely = torch.sigmoid(wanted / temperature)
-    return functional.binary_cross_entropy_with_logits(found / temperature, likely)

@@ -7,14 +7,22 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from skeleton_cgl.backbones.backbone import Backbone, EachActor, embedding_width, make_backbone
-from skeleton_cgl.backbones.gcn import GCN
-from skeleton_cgl.backbones.stgcn import STGCN
+from skeleton_cgl.backbones.backbone import Backbone, embedding_width, make_backbone
+from skeleton_cgl.backbones.clips.gcn import GCN
+from skeleton_cgl.backbones.clips.stgcn import STGCN
+from skeleton_cgl.backbones.head import Head
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.graphs.batches import Places
+from skeleton_cgl.learning.learner import Model
+from skeleton_cgl.scenarios.inputs import Clips
+from skeleton_cgl.scenarios.lessons import units_named
+from skeleton_cgl.scenarios.scenario import Facts
 from skeleton_cgl.skeletons.layout import UCLA
 
 FRAMES, CHANNELS = 6, 3
-OFFERED = {"layout": UCLA, "frames": FRAMES, "channels": CHANNELS, "features": FRAMES * CHANNELS, "actors": 1}
+OFFERED = Facts(
+    "clips", {"layout": UCLA, "frames": FRAMES, "channels": CHANNELS, "features": FRAMES * CHANNELS, "actors": 1}
+)
 FILE = """
 from torch import nn
 from skeleton_cgl.backbones.backbone import Backbone
@@ -29,8 +37,9 @@ class Net(Backbone):
 """
 
 
-def make_clips(*leading: int) -> Tensor:
-    return torch.randn(*leading, CHANNELS, FRAMES, len(UCLA))
+def make_clips(count: int, actors: int = 1) -> Clips:
+    leading = (count,) if actors == 1 else (count, actors)
+    return Clips(torch.randn(*leading, CHANNELS, FRAMES, len(UCLA)), actors)
 
 
 class Mean(Backbone):
@@ -66,12 +75,25 @@ def test_the_same_seed_gives_the_same_weights_whatever_happened_before(name: str
     assert any(not torch.equal(value, other.state_dict()[key]) for key, value in first.state_dict().items())
 
 
-def test_the_recipe_tells_backbones_of_different_parameters_apart() -> None:
-    recipes = {
-        make_backbone("gcn", parameters, OFFERED, seed=0).recipe
+def test_the_identity_tells_backbones_of_different_parameters_apart() -> None:
+    identities = {
+        make_backbone("gcn", parameters, OFFERED, seed=0).identity
         for parameters in ({}, {"width": 32}, {"depth": 3}, {"depth": 3, "width": 32}, {"width": 32, "depth": 3})
     }
-    assert len(recipes) == 4
+    assert len(identities) == 4
+
+
+def test_the_identity_is_the_class_and_not_its_name(tmp_path: Path) -> None:
+    """Two files of one name, and one file before and after a change, are different backbones."""
+    identities = set()
+    for folder, text in (("one", FILE), ("two", FILE), ("one", FILE.replace("mean", "amax"))):
+        path = tmp_path / folder / "net.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        first, again = (make_backbone(str(path), {}, OFFERED, seed=seed) for seed in range(2))
+        assert first.identity == again.identity
+        identities.add(first.identity)
+    assert len(identities) == 3
 
 
 @pytest.mark.parametrize(
@@ -97,14 +119,27 @@ def test_what_is_unknown_is_refused_with_what_is_known(name: str, parameters: di
 
 def test_a_backbone_that_asks_for_what_the_scenario_lacks_is_refused() -> None:
     with pytest.raises(InputError, match="backbone 'stgcn': parameter 'layout' is missing"):
-        make_backbone("stgcn", {}, {"features": 18}, seed=0)
+        make_backbone("stgcn", {}, Facts("clips", {"features": 18}), seed=0)
+
+
+@pytest.mark.parametrize(
+    ("takes", "name", "reason"),
+    [
+        ("graph", "skeleton_cgl.backbones.clips.gcn:GCN", "takes clips; the scenario has graphs"),
+        ("clips", "skeleton_cgl.backbones.graphs.gcn:GCN", "takes graphs; the scenario has clips"),
+        ("graph", "stgcn", "unknown backbone 'stgcn'; "),
+    ],
+)
+def test_a_backbone_of_the_other_kind_is_refused(takes: Any, name: str, reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        make_backbone(name, {}, Facts(takes, {"layout": UCLA, "features": 18}), seed=0)
 
 
 def test_a_backbone_is_found_by_the_path_of_its_file(tmp_path: Path) -> None:
     path = tmp_path / "net.py"
     path.write_text(FILE)
     backbone = make_backbone(str(path), {"width": 7}, OFFERED, seed=0)
-    assert embedding_width(backbone, make_clips(2), 2) == 7
+    assert embedding_width(backbone, make_clips(2)) == 7
     with pytest.raises(InputError, match="unknown parameter 'witdh'; did you mean 'width'"):
         make_backbone(str(path), {"witdh": 7}, OFFERED, seed=0)
 
@@ -141,18 +176,18 @@ def raise_error(error: Exception) -> Any:
         (lambda e: (e, e), r"expected a tensor \(2, width\), found tuple"),
         (lambda _: None, r"expected a tensor \(2, width\), found NoneType"),
         (lambda e: e @ e, r"fails on \(2, 3, 6, 20\).*: RuntimeError: mat1 and mat2 .*; expected .*\(2, width\)"),
-        (lambda _: raise_error(KeyError("elbow")), r"fails on \(2, 3, 6, 20\).*: KeyError: 'elbow'; expected"),
+        (lambda _: raise_error(KeyError("elbow")), r"fails on \(2, 3, 6, 20\): KeyError: 'elbow' \(.*\); expected"),
         (lambda _: raise_error(NameError("name 'x' is not defined")), "fails on .*: NameError: name 'x' is not"),
     ],
 )
 def test_embeddings_that_are_not_one_per_clip_are_refused(change: Any, reason: str) -> None:
     with pytest.raises(InputError, match=f"^backbone Mean: {reason}"):
-        embedding_width(Mean(change), make_clips(2), 2)
+        embedding_width(Mean(change), make_clips(2))
 
 
 def test_of_two_actors_the_refusal_tells_what_the_backbone_itself_gets_and_gives() -> None:
     with pytest.raises(InputError, match=r"^backbone Mean: expected embeddings \(4, width\) .*\(4, 3, 6, 20\), found"):
-        embedding_width(EachActor(Mean(lambda e: e[0]), 2), make_clips(2, 2), 2)
+        embedding_width(Mean(lambda e: e[0]), make_clips(2, actors=2))
 
 
 def test_a_failure_inside_forward_is_reported_with_its_line(tmp_path: Path) -> None:
@@ -160,58 +195,75 @@ def test_a_failure_inside_forward_is_reported_with_its_line(tmp_path: Path) -> N
     path.write_text(FILE.replace("dim=(2, 3)", "dim=(2, 4)"))
     backbone = make_backbone(str(path), {}, OFFERED, seed=0)
     line = 1 + path.read_text().splitlines().index("        return self.linear(clips.mean(dim=(2, 4)))")
-    with pytest.raises(InputError, match=rf"fails on \(2, 3, 6, 20\) at {path}, line {line}: IndexError: Dimension"):
-        embedding_width(backbone, make_clips(2), 2)
+    with pytest.raises(InputError, match=rf"IndexError: Dimension .*\({path}, line {line}, in `forward` of Net\)"):
+        embedding_width(backbone, make_clips(2))
 
 
 def test_a_backbone_without_forward_is_refused() -> None:
     expected = r"backbone Silent: method `forward` is missing; expected forward\(clips\) -> \(N, width\)"
     with pytest.raises(InputError, match=expected):
-        embedding_width(Silent(), make_clips(2), 2)
+        embedding_width(Silent(), make_clips(2))
     with pytest.raises(InputError, match=expected):
-        embedding_width(EachActor(Silent(), 2), make_clips(2, 2), 2)
+        embedding_width(Silent(), make_clips(2, actors=2))
 
 
 def test_a_backbone_with_nothing_to_train_is_refused() -> None:
     with pytest.raises(InputError, match="backbone Mean: has no parameter to train"):
-        embedding_width(Mean().requires_grad_(False), make_clips(2), 2)
+        embedding_width(Mean().requires_grad_(False), make_clips(2))
 
 
 def test_the_check_leaves_a_backbone_as_it_was() -> None:
     backbone = Mean()
     before = {name: value.clone() for name, value in backbone.state_dict().items()}
-    assert embedding_width(backbone, make_clips(2), 2) == CHANNELS
+    assert embedding_width(backbone, make_clips(2)) == CHANNELS
     assert backbone.training
     for name, value in backbone.state_dict().items():
         assert torch.equal(value, before[name]), name
 
 
+def model_of(backbone: Backbone, join: str = "mean", width: int = 64) -> Model:
+    """Return a backbone with a head whose outputs are the embeddings themselves."""
+    head = Head(width, 0, units_named(map(str, range(width))))
+    head.restore(range(width), torch.eye(width, width + 1))
+    return Model(backbone, head, join).eval()
+
+
 @pytest.mark.parametrize("name", ["gcn", "stgcn"])
 def test_two_actors_are_embedded_alike_and_averaged(name: str) -> None:
-    two = make_backbone(name, {}, {**OFFERED, "actors": 2}, seed=0)
-    one = make_backbone(name, {}, OFFERED, seed=0)
-    clips = make_clips(4, 2)
-    inputs = two.arrange(clips)
-    apart = [one.eval()(one.arrange(clips[:, actor])) for actor in range(2)]
-    torch.testing.assert_close(two.eval()(inputs), (apart[0] + apart[1]) / 2)
-    torch.testing.assert_close(two(two.arrange(clips.flip(1))), two(inputs))
+    backbone = make_backbone(name, {}, OFFERED, seed=0).eval()
+    model, clips = model_of(backbone), make_clips(4, actors=2)
+    found = model(clips.arranged(backbone.arrange))
+    apart = [backbone(backbone.arrange(clips.parts[:, actor])) for actor in range(2)]
+    torch.testing.assert_close(found, (apart[0] + apart[1]) / 2)
+    torch.testing.assert_close(model(Clips(clips.parts.flip(1), 2).arranged(backbone.arrange)), found)
 
 
 @pytest.mark.parametrize("name", ["gcn", "stgcn"])
 def test_arranged_actors_have_a_row_per_clip(name: str) -> None:
-    two = make_backbone(name, {}, {**OFFERED, "actors": 2}, seed=0).eval()
-    clips, rows = make_clips(5, 2), torch.tensor([3, 1])
-    arranged = two.arrange(clips)
-    chosen = tuple(part[rows] for part in arranged) if isinstance(arranged, tuple) else arranged[rows]
-    torch.testing.assert_close(two(chosen), two(two.arrange(clips[rows])))
-    assert embedding_width(two, chosen, len(rows)) == 64
+    backbone = make_backbone(name, {}, OFFERED, seed=0).eval()
+    model, clips, rows = model_of(backbone), make_clips(5, actors=2), torch.tensor([3, 1])
+    chosen = clips.arranged(backbone.arrange).rows(rows)
+    assert len(chosen) == 2
+    torch.testing.assert_close(model(chosen), model(clips.rows(rows).arranged(backbone.arrange)))
+    assert embedding_width(backbone, chosen) == 64
 
 
-def test_two_actors_have_edge_attention_where_their_backbone_has_it() -> None:
-    clips = make_clips(3, 2)
-    for one in (GCN(FRAMES * CHANNELS, UCLA).eval(), STGCN(UCLA, CHANNELS).eval()):
-        two = EachActor(one, 2)
-        torch.testing.assert_close(
-            two.edge_attention(two.arrange(clips)), one.edge_attention(one.arrange(clips.flatten(0, 1)))
-        )
-    assert not hasattr(EachActor(Mean(), 2), "edge_attention")
+def test_the_attention_of_two_actors_is_that_of_each() -> None:
+    clips = make_clips(3, actors=2)
+    for backbone in (GCN(FRAMES * CHANNELS, UCLA).eval(), STGCN(UCLA, CHANNELS).eval()):
+        found = backbone.edge_attention(clips.arranged(backbone.arrange).content)
+        torch.testing.assert_close(found, backbone.edge_attention(backbone.arrange(clips.parts.flatten(0, 1))))
+
+
+class Rows(Backbone):
+    """Embeds a place in a graph by its node's features."""
+
+    def forward(self, places: Places) -> Tensor:
+        return places.features[places.at.flatten()]
+
+
+@pytest.mark.parametrize(("join", "expected"), [("mean", [[2.5, 3.5], [5, 6]]), ("product", [[4, 10], [25, 36]])])
+def test_the_places_of_a_query_are_joined_as_the_scenario_says(join: str, expected: list[list[float]]) -> None:
+    features = torch.tensor([[1.0, 2], [4, 5], [5, 6]])
+    places = Places(None, features, torch.tensor([[0, 1], [2, 2]]))  # type: ignore[arg-type]
+    torch.testing.assert_close(model_of(Rows(), join, width=2)(places), torch.tensor(expected, dtype=torch.float32))

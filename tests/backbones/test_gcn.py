@@ -1,38 +1,59 @@
-"""GCN: its dense path and its DGL path are one function, the one the reference defines."""
+"""GCN: the one for clips and the one for graphs are one function, the one the reference defines."""
+
+from typing import TYPE_CHECKING
 
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from skeleton_cgl.backbones.gcn import GCN, GraphBatch
+from skeleton_cgl.backbones.clips.gcn import GCN
+from skeleton_cgl.backbones.convolution import StackedConvolutions
+from skeleton_cgl.backbones.graphs.gcn import GCN as GraphGCN
+from skeleton_cgl.graphs.batches import Graphs, Places
 from skeleton_cgl.skeletons.layout import NTU, UCLA, JointLayout
+
+if TYPE_CHECKING:
+    import dgl
 
 FRAMES, CHANNELS = 4, 3
 
 
-def make_gcn(layout: JointLayout | None, width: int = 8, depth: int = 3, seed: int = 0) -> GCN:
-    """Return a GCN in float64 whose BatchNorms are no identity."""
-    torch.manual_seed(seed)
+def make_gcn(layout: JointLayout, width: int = 8, depth: int = 3) -> GCN:
+    """Return a GCN for clips in float64 whose BatchNorms are no identity."""
+    torch.manual_seed(0)
     gcn = GCN(FRAMES * CHANNELS, layout, width, depth).double()
+    unsettle(gcn)
+    return gcn
+
+
+def make_graph_gcn(width: int = 8, depth: int = 3) -> GraphGCN:
+    """Return the GCN for graphs in float64, with the weights of `make_gcn`."""
+    torch.manual_seed(0)
+    gcn = GraphGCN(FRAMES * CHANNELS, width, depth).double()
+    unsettle(gcn)
+    return gcn
+
+
+def unsettle(gcn: StackedConvolutions) -> None:
     for module in gcn.modules():
         if isinstance(module, nn.BatchNorm1d):
             nn.init.normal_(module.weight, 1, 0.3)
             nn.init.normal_(module.bias, 0, 0.3)
             module.running_mean.normal_()
             module.running_var.uniform_(0.5, 2)
-    return gcn
 
 
 def make_clips(layout: JointLayout, count: int = 5) -> Tensor:
     return torch.randn(count, CHANNELS, FRAMES, len(layout), dtype=torch.float64)
 
 
-def as_graphs(layout: JointLayout, clips: Tensor) -> GraphBatch:
+def as_graphs(layout: JointLayout, clips: Tensor) -> "dgl.DGLGraph":
     """Return the clips as graphs batched by DGL, every joint with its frames × coordinates."""
     dgl = pytest.importorskip("dgl")
-    features = clips.permute(0, 3, 2, 1).reshape(-1, FRAMES * CHANNELS)
-    return GraphBatch(dgl.batch([layout.graph()] * len(clips)), features)
+    batch = dgl.batch([layout.graph()] * len(clips))
+    batch.ndata["features"] = clips.permute(0, 3, 2, 1).reshape(-1, FRAMES * CHANNELS)
+    return batch
 
 
 def neighbours_of(layout: JointLayout, joint: int) -> list[int]:
@@ -79,7 +100,7 @@ def embed_by_hand(gcn: GCN, layout: JointLayout, clips: Tensor) -> Tensor:
     return torch.stack(normalised_by_hand(rows, norm))
 
 
-def gradients(gcn: GCN, embeddings: Tensor) -> list[Tensor]:
+def gradients(gcn: StackedConvolutions, embeddings: Tensor) -> list[Tensor]:
     """Return the gradients of a fixed combination of all embeddings by all weights."""
     generator = torch.Generator().manual_seed(7)
     direction = torch.randn(embeddings.shape, generator=generator, dtype=embeddings.dtype)
@@ -101,7 +122,7 @@ def test_embeddings_and_gradients_are_those_of_the_definition_joint_by_joint(
 @pytest.mark.parametrize("training", [True, False], ids=["training", "answering"])
 @pytest.mark.parametrize("body", [UCLA, NTU], ids=lambda body: body.name)
 def test_dense_and_dgl_paths_agree_in_embeddings_and_gradients(body: JointLayout, training: bool) -> None:
-    dense, on_graphs = make_gcn(body).train(training), make_gcn(None).train(training)
+    dense, on_graphs = make_gcn(body).train(training), make_graph_gcn().train(training)
     on_graphs.load_state_dict(dense.state_dict())
     clips = make_clips(body)
     by_product, by_messages = dense(dense.arrange(clips)), on_graphs(as_graphs(body, clips))
@@ -111,19 +132,43 @@ def test_dense_and_dgl_paths_agree_in_embeddings_and_gradients(body: JointLayout
 
 
 def test_dense_and_dgl_paths_agree_in_single_precision() -> None:
-    gcn = make_gcn(UCLA).float()
+    dense, on_graphs = make_gcn(UCLA).float(), make_graph_gcn().float()
     clips = make_clips(UCLA, 40).float()
-    by_product, by_messages = gcn(gcn.arrange(clips)), gcn(as_graphs(UCLA, clips))
+    by_product, by_messages = dense(dense.arrange(clips)), on_graphs(as_graphs(UCLA, clips))
     torch.testing.assert_close(by_product, by_messages, rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(gradients(gcn, by_product), gradients(gcn, by_messages), rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(gradients(dense, by_product), gradients(on_graphs, by_messages), rtol=1e-3, atol=1e-3)
 
 
 def test_graphs_of_different_size_are_embedded_as_each_would_be_alone(layout: JointLayout) -> None:
     dgl = pytest.importorskip("dgl")
-    gcn = make_gcn(None).eval()
-    parts = [as_graphs(body, make_clips(body, 2)) for body in (UCLA, layout)]
-    together = GraphBatch(dgl.batch([part.graph for part in parts]), torch.cat([part.features for part in parts]))
-    torch.testing.assert_close(gcn(together), torch.cat([gcn(part) for part in parts]))
+    gcn = make_graph_gcn().eval()
+    members = [graph for body in (UCLA, layout) for graph in dgl.unbatch(as_graphs(body, make_clips(body, 2)))]
+    together = Graphs(tuple(members))
+    apart = [gcn(together.rows(torch.tensor([row])).content) for row in range(4)]
+    torch.testing.assert_close(gcn(together.content), torch.cat(apart))
+
+
+@pytest.mark.parametrize("training", [True, False], ids=["training", "answering"])
+def test_nodes_are_embedded_as_the_definition_says_joint_by_joint(layout: JointLayout, training: bool) -> None:
+    """One graph of three separate skeletons, asked about at a few places, some of them twice."""
+    dense, gcn = make_gcn(layout).train(training), make_graph_gcn().train(training)
+    clips = make_clips(layout, 3)
+    graph = as_graphs(layout, clips)
+    at = torch.tensor([[4, 17], [0, 4], [9, 9]])
+    places = Places(graph, graph.ndata["features"], at)
+    by_hand = layers_by_hand(dense, layout, clips)[-1]
+    expected = torch.stack([by_hand[divmod(node, len(layout))] for node in at.flatten().tolist()])
+    # Not the predictor: it belongs to the embedding of a whole graph.
+    own = list(gcn.layers.parameters())
+    slopes = torch.autograd.grad(
+        (expected * torch.arange(1.0, 7).double()[:, None]).sum(), list(dense.layers.parameters())
+    )
+    for inputs in (places, gcn.arrange(places)):
+        found = gcn(inputs)
+        torch.testing.assert_close(found, expected)
+        torch.testing.assert_close(
+            torch.autograd.grad((found * torch.arange(1.0, 7).double()[:, None]).sum(), own), slopes
+        )
 
 
 def test_edge_attention_is_that_of_the_definition_edge_by_edge(layout: JointLayout) -> None:
@@ -146,22 +191,26 @@ def test_edge_attention_is_that_of_the_definition_edge_by_edge(layout: JointLayo
 
 @pytest.mark.parametrize("training", [True, False], ids=["training", "answering"])
 def test_edge_attention_and_its_gradient_agree_on_both_paths(training: bool) -> None:
-    gcn = make_gcn(UCLA).train(training)
+    gcn, graph_gcn = make_gcn(UCLA).train(training), make_graph_gcn().train(training)
     clips = make_clips(UCLA, 3)
     batch = as_graphs(UCLA, clips)
-    sources, targets = batch.graph.edges()
+    sources, targets = batch.edges()
     dense = [
         layer[sources // len(UCLA), targets % len(UCLA), sources % len(UCLA)]
         for layer in gcn.edge_attention(gcn.arrange(clips))
     ]
-    on_graphs = gcn.edge_attention(batch)
-    torch.testing.assert_close(dense, on_graphs)
-    norms = [torch.cat(layers).norm() for layers in (dense, on_graphs)]
-    found = [torch.autograd.grad(norm, list(gcn.parameters()), allow_unused=True) for norm in norms]
-    for by_product, by_messages in zip(*found, strict=True):
-        assert (by_product is None) == (by_messages is None)
-        if by_product is not None:
-            torch.testing.assert_close(by_product, by_messages)
+    places = Places(batch, batch.ndata["features"], torch.zeros(1, 1, dtype=torch.int64))
+    for inputs in (batch, places, graph_gcn.arrange(places)):
+        on_graphs = graph_gcn.edge_attention(inputs)
+        torch.testing.assert_close(dense, on_graphs)
+        by_product, by_messages = (
+            torch.autograd.grad(torch.cat(layers).norm(), list(own.parameters()), allow_unused=True, retain_graph=True)
+            for own, layers in ((gcn, dense), (graph_gcn, on_graphs))
+        )
+        for one, other in zip(by_product, by_messages, strict=True):
+            assert (one is None) == (other is None)
+            if one is not None:
+                torch.testing.assert_close(one, other)
 
 
 def test_the_neighbour_sum_taken_once_is_the_one_taken_every_time() -> None:
@@ -208,9 +257,12 @@ def test_shallow_and_deep_narrow_and_wide_ones_learn(depth: int, width: int) -> 
 
 @pytest.mark.parametrize("path", ["dense", "dgl"])
 def test_the_norm_of_the_gradient_can_be_differentiated_again(layout: JointLayout, path: str) -> None:
-    gcn = make_gcn(layout, width=5, depth=2)
     clips = make_clips(layout)
-    inputs = gcn.arrange(clips) if path == "dense" else as_graphs(layout, clips)
+    if path == "dense":
+        gcn = make_gcn(layout, width=5, depth=2)
+        inputs = gcn.arrange(clips)
+    else:
+        gcn, inputs = make_graph_gcn(width=5, depth=2), as_graphs(layout, clips)
     parameters = list(gcn.parameters())
 
     def gradient_norm() -> Tensor:
@@ -233,3 +285,5 @@ def test_the_norm_of_the_gradient_can_be_differentiated_again(layout: JointLayou
 def test_no_layer_and_no_unit_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="depth and width must be at least 1"):
         GCN(FRAMES * CHANNELS, UCLA, **wrong)
+    with pytest.raises(ValueError, match="depth and width must be at least 1"):
+        GraphGCN(FRAMES * CHANNELS, **wrong)

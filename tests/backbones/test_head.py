@@ -3,26 +3,27 @@
 import pytest
 import torch
 
-from skeleton_cgl.backbones.head import ClassHead
+from skeleton_cgl.backbones.head import Head
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.scenarios.lessons import Unit, units_named
 
 NAMES = ("walk", "sit", "stand", "throw", "carry")
 
 
-def make_head(*tasks: tuple[int, ...], seed: int = 0, names: tuple[str, ...] = NAMES) -> ClassHead:
-    head = ClassHead(8, seed, names)
+def make_head(*tasks: tuple[int, ...], seed: int = 0, names: tuple[str, ...] = NAMES) -> Head:
+    head = Head(8, seed, units_named(names))
     for task in tasks:
         head.meet(task)
     return head
 
 
-def row_of(head: ClassHead, label: int) -> torch.Tensor:
+def row_of(head: Head, label: int) -> torch.Tensor:
     return head.rows[head.columns(torch.tensor([label]))[0]].detach()
 
 
 def test_columns_are_in_order_of_appearance() -> None:
     head = make_head((4, 1), (3,), (0, 2))
-    assert head.classes == [1, 4, 3, 0, 2]
+    assert head.outputs == [1, 4, 3, 0, 2]
     labels = torch.tensor([2, 1, 4, 4, 0, 3])
     assert head.columns(labels).tolist() == [4, 0, 1, 1, 3, 2]
 
@@ -32,7 +33,7 @@ def test_outputs_are_a_linear_function_per_class() -> None:
     embeddings = torch.randn(6, 8)
     outputs = head(embeddings)
     assert outputs.shape == (6, 3)
-    for column, label in enumerate(head.classes):
+    for column, label in enumerate(head.outputs):
         row = row_of(head, label)
         torch.testing.assert_close(outputs[:, column], embeddings @ row[:-1] + row[-1])
 
@@ -64,7 +65,7 @@ def test_a_start_belongs_to_the_name_and_the_seed() -> None:
 
 
 def test_starts_are_spread_like_those_of_a_linear_layer() -> None:
-    head = ClassHead(400, 0)
+    head = Head(400, 0, units_named(map(str, range(50))))
     head.meet(range(50))
     bound = 400**-0.5
     assert head.rows.abs().max() <= bound
@@ -80,10 +81,20 @@ def test_starts_neither_use_nor_change_global_randomness() -> None:
     assert torch.equal(first.rows, make_head((0, 1)).rows)
 
 
-def test_classes_nobody_announced_have_starts_too() -> None:
-    head = make_head((7, 9))
-    assert head.name(7) == "class 7"
-    assert not torch.equal(row_of(head, 7), row_of(head, 9))
+def test_a_start_belongs_to_the_key_of_a_class_and_not_to_what_people_call_it() -> None:
+    head = Head(8, 0, [Unit("walk", "Gehen"), Unit("sit", "Walk")])
+    head.meet((0, 1))
+    named = make_head((0, 1))
+    assert torch.equal(head.rows, named.rows)
+
+
+@pytest.mark.parametrize("output", [5, 99, -1])
+def test_an_output_that_is_not_known_is_refused_and_adds_nothing(output: int) -> None:
+    head = make_head((3, 1))
+    with pytest.raises(InputError, match=rf"head: no output {output}; known are 0–4"):
+        head.meet((0, output))
+    assert head.outputs == [1, 3]
+    assert len(head.rows) == 2
 
 
 @pytest.mark.parametrize("label", [0, 2, 5, 99, -1])
@@ -103,12 +114,12 @@ def test_a_head_that_met_nothing_refuses_every_label_and_answers_nothing() -> No
 def test_a_restored_head_is_the_one_whose_state_it_took() -> None:
     head = make_head((4, 1), (3,))
     other = make_head((0, 2))
-    other.restore(head.classes, head.rows.detach())
+    other.restore(head.outputs, head.rows.detach())
     embeddings = torch.randn(2, 8)
     assert torch.equal(head(embeddings), other(embeddings))
     assert other.columns(torch.tensor([1, 3, 4])).tolist() == [0, 2, 1]
     other.meet((0,))
-    assert head.classes == [1, 4, 3]
+    assert head.outputs == [1, 4, 3]
     assert torch.equal(row_of(other, 0), row_of(make_head((0,)), 0))
 
 

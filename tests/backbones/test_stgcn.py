@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from skeleton_cgl.backbones.stgcn import STGCN, Block
+from skeleton_cgl.backbones.clips.stgcn import STGCN, Block
 from skeleton_cgl.skeletons.layout import NTU, UCLA, JointLayout
 
 FRAMES, CHANNELS = 12, 3

@@ -1,5 +1,4 @@
 import gzip
-import json
 import os
 import signal
 import socket
@@ -21,7 +20,7 @@ from skeleton_cgl.engine.forecast import forecast
 from skeleton_cgl.engine.plan import Plan, Stage, make_plan
 from skeleton_cgl.engine.stage import Failure, Outcome
 from skeleton_cgl.engine.status import describe_status, status_of
-from skeleton_cgl.engine.store import NotReproducible, Store
+from skeleton_cgl.engine.store import Store
 from skeleton_cgl.errors import InputError
 from tests.engine.studies import METHODS, contents, small_archive, small_study
 
@@ -236,17 +235,6 @@ def test_a_study_killed_again_and_again_ends_with_the_records_of_one_that_was_no
     assert not Path(f"{store}.states").exists()
 
 
-def test_half_written_states_of_killed_processes_are_removed(folder: Path, tmp_path: Path) -> None:
-    states = tmp_path / "x.db.states"
-    states.mkdir()
-    killed = subprocess.Popen([sys.executable, "-c", ""])
-    killed.wait()
-    (states / f".a.safetensors.{killed.pid}.unfinished").touch()
-    (states / f".b.safetensors.{os.getpid()}.unfinished").touch()
-    run(small_study(folder, methods=["bare"]), tmp_path / "x.db")
-    assert [file.name for file in states.iterdir()] == [f".b.safetensors.{os.getpid()}.unfinished"]
-
-
 def _wait_for_a_record(store: Path, more_than: int, process: subprocess.Popen) -> None:
     """Wait until the store has more records than before, or the process is over."""
     while process.poll() is None:
@@ -336,21 +324,6 @@ def test_a_stage_that_fails_is_kept_with_its_reason_and_the_rest_goes_on(folder:
     }
 
 
-def test_a_record_that_comes_out_otherwise_is_refused(folder: Path, tmp_path: Path) -> None:
-    study = small_study(folder, methods=["bare"])
-    run(study, tmp_path / "x.db")
-    stage = next(iter(make_plan(study).stages.values()))
-    with Store(tmp_path / "x.db") as store:
-        record = store.record(stage.key)
-        store.add([(str(stage), record)])
-        before = contents(tmp_path / "x.db")
-        first, *others = record.scores
-        changed = replace(record, scores=(replace(first, asked=first.asked + 1), *others))
-        with pytest.raises(NotReproducible, match="it gave another record; the store keeps the first"):
-            store.add([(str(stage), changed)])
-    assert contents(tmp_path / "x.db") == before
-
-
 def test_going_on_with_records_that_come_out_otherwise_here_ends_with_a_message(folder: Path, tmp_path: Path) -> None:
     study = small_study(folder, methods=["bare"])
     run(study, tmp_path / "x.db")
@@ -363,29 +336,6 @@ def test_going_on_with_records_that_come_out_otherwise_here_ends_with_a_message(
         store.add([("another's", replace(store.record(other), key=parent))])
     with pytest.raises(InputError, match=r"x\.db: bare .*: learned again, .* use a store of its own"):
         run(study, tmp_path / "x.db")
-
-
-def test_a_store_that_cannot_be_written_to_is_reported_and_left_intact(folder: Path, tmp_path: Path) -> None:
-    study = small_study(folder, methods=["bare"])
-    (tmp_path / "no.db").write_text("this is no store, but text that is longer than the head of one. " * 20)
-    with pytest.raises(InputError, match=r"no\.db: the store cannot be used: file is not a database"):
-        run(study, tmp_path / "no.db")
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"x\.db: .*what the store holds is intact"):
-        run(study, tmp_path / "file" / "x.db")
-
-
-def test_a_full_disk_ends_with_a_message_and_an_intact_store(folder: Path, tmp_path: Path) -> None:
-    study = small_study(folder, methods=["bare"])
-    run(study, tmp_path / "x.db")
-    before = contents(tmp_path / "x.db")
-    with Store(tmp_path / "x.db") as store:
-        pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
-        store._connection.execute(f"PRAGMA max_page_count = {pages}")
-        stage = next(iter(make_plan(study).stages.values()))
-        with pytest.raises(InputError, match=r"database or disk is full; what it holds is intact"):
-            store.add_failure(stage.key, str(stage), "x" * 10**6)
-    assert contents(tmp_path / "x.db") == before
 
 
 def test_an_export_comes_back_as_the_same_study(folder: Path, tmp_path: Path) -> None:
@@ -402,37 +352,6 @@ def test_an_export_comes_back_as_the_same_study(folder: Path, tmp_path: Path) ->
     for level in ("task", "class"):
         assert imported.disparity(level).equals(original.disparity(level))
     assert imported.study.spec == original.study.spec
-
-
-def test_chosen_studies_are_exported_with_what_they_need(folder: Path, tmp_path: Path) -> None:
-    for repeats in (1, 2):
-        run(small_study(folder, methods=["bare"], orders={"tasks": 2}, repeats=repeats), tmp_path / "x.db")
-    run(small_study(folder, name="other", methods=["ewc"], orders={"tasks": 2}), tmp_path / "x.db")
-    run(small_study(folder, methods=["bare"], orders={"tasks": 2}, repeats=2), tmp_path / "alone.db")
-    with Store(tmp_path / "x.db") as store, Store(tmp_path / "y.db") as chosen:
-        export(store, tmp_path / "x.csv.gz", ["small", "small"])
-        import_export(tmp_path / "x.csv.gz", chosen)
-        assert [json.loads(study.spec)["repeats"] for study in chosen.studies()] == [2]
-        with pytest.raises(InputError, match="no study 'smal'; did you mean 'small'"):
-            export(store, tmp_path / "x.csv.gz", ["smal"])
-    assert contents(tmp_path / "y.db") == contents(tmp_path / "alone.db")
-    assert Results(tmp_path / "y.db").runs().equals(Results(tmp_path / "alone.db").runs())
-
-
-def test_broken_exports_are_refused(folder: Path, tmp_path: Path) -> None:
-    run(small_study(folder, methods=["bare"]), tmp_path / "x.db")
-    with Store(tmp_path / "x.db") as store, Store(tmp_path / "y.db") as other:
-        with pytest.raises(InputError, match=r"called NAME\.csv\.gz"):
-            export(store, tmp_path / "x.csv")
-        export(store, tmp_path / "x.csv.gz")
-        content = (tmp_path / "x.csv.gz").read_bytes()
-        (tmp_path / "cut.csv.gz").write_bytes(content[: len(content) // 2])
-        with pytest.raises(InputError, match=r"cut\.csv\.gz: not a readable export"):
-            import_export(tmp_path / "cut.csv.gz", other)
-        (tmp_path / "text.csv.gz").write_text("hello")
-        with pytest.raises(InputError, match=r"text\.csv\.gz: not a readable export"):
-            import_export(tmp_path / "text.csv.gz", other)
-    assert contents(tmp_path / "y.db") == {}
 
 
 def test_results_are_tidy_and_leave_out_what_is_not_finished(folder: Path, tmp_path: Path) -> None:

@@ -6,10 +6,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from skeleton_cgl.learning.learner import Learner, make_learner
+from skeleton_cgl.engine.learners import make_learner
+from skeleton_cgl.learning.learner import Learner
 from skeleton_cgl.learning.training import Training
 from skeleton_cgl.scenarios.scenario import Scenario
 from skeleton_cgl.seeds import seed_of
+from tests.scenarios.small import lesson
 
 METHODS = {
     "bare": {},
@@ -44,14 +46,22 @@ def seed_for(stage: int) -> int:
     return seed_of("a stage of a test", stage)
 
 
+def learn_tasks(learner: Learner, scenario: Scenario, *order: tuple[int, ...]) -> Learner:
+    """Learn the tasks of an order one after the other, and return the learner."""
+    for stage in range(len(order)):
+        learner.learn(lesson(scenario, *order[: stage + 1]), seed_for(stage))
+    return learner
+
+
 def answers_after_every_stage(
     learner: Learner, scenario: Scenario, order: Sequence[tuple[int, ...]] = ORDER
 ) -> list[Tensor]:
     """Learn the tasks of an order; return the answers to all queries after each."""
+    prefix = scenario.lessons(tuple(order))
     answers = []
-    for stage, task in enumerate(order):
-        learner.learn(scenario.experience(task), seed_for(stage))
-        answers.append(learner.answer(scenario.queries(), len(scenario.units)))
+    for stage in range(len(order)):
+        learner.learn(scenario.experience(prefix[: stage + 1]), seed_for(stage))
+        answers.append(learner.answer(scenario.queries(prefix[: stage + 1])))
     return answers
 
 

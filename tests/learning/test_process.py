@@ -100,6 +100,8 @@ import sys, torch
 from skeleton_cgl.process import settle
 from skeleton_cgl.scenarios.skeleton import SkeletonScenario
 from tests.learning.learners import METHODS, small_learner
+from tests.scenarios.small import lesson
+ORDER = ((0, 1, 2), (3, 4))
 settle()
 assert torch.get_num_threads() == 1
 scenario = SkeletonScenario(sys.argv[1])
@@ -109,11 +111,11 @@ for backbone, methods in {"gcn": METHODS, "stgcn": ["twp"]}.items():
         for precision in ("bfloat16", "float32"):
             learner = small_learner(scenario, method, METHODS[method], backbone, precision=precision, epochs=6)
             losses[precision] = []
-            for stage, task in enumerate(((0, 1, 2), (3, 4))):
+            for stage in range(2):
                 told = []
-                learner.learn(scenario.experience(task), stage, lambda _, loss: told.append(loss))
+                learner.learn(lesson(scenario, *ORDER[: stage + 1]), stage, lambda _, loss: told.append(loss))
                 losses[precision] += [told[0], told[-1]]
-            answers = learner.answer(scenario.queries(), 6)
+            answers = learner.answer(scenario.queries(()))
             assert answers.dtype == torch.float32
             assert answers[:, :5].isfinite().all()
             assert all(parameter.dtype == torch.float32 for parameter in learner.parameters())

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.state import from_bytes, to_bytes
-from skeleton_cgl.scenarios.scenario import SETTINGS
 from skeleton_cgl.scenarios.skeleton import SkeletonScenario
 from skeleton_cgl.skeletons import Augmentation
 from tests.learning.learners import METHODS, ORDER, seed_for, small_learner
-from tests.scenarios.small import scenario_of
+from tests.scenarios.small import SETTINGS, lesson, scenario_of
 
 RECIPES = {
     "adam": {},
@@ -32,7 +31,7 @@ RECIPES = {
 def test_learning_on_from_a_saved_state_is_as_never_having_stopped(small: Path, method: str, setting: str) -> None:
     """For every recipe: the state after two tasks, saved and taken up by a new learner, leads to the same bytes."""
     scenario = scenario_of(small, setting)
-    experiences = [scenario.experience(task) for task in ORDER]
+    experiences = [lesson(scenario, *ORDER[: stage + 1]) for stage in range(len(ORDER))]
     for recipe in RECIPES.values():
         recipe = {"epochs": 2} | recipe
         straight = small_learner(scenario, method, METHODS[method], **recipe)
@@ -51,16 +50,16 @@ def test_learning_on_from_a_saved_state_is_as_never_having_stopped(small: Path, 
 def test_a_state_is_a_copy_that_later_learning_leaves_alone(small: Path, method: str) -> None:
     scenario = scenario_of(small)
     learner = small_learner(scenario, method, METHODS[method])
-    learner.learn(scenario.experience((0, 1)), 0)
+    learner.learn(lesson(scenario, (0, 1)), 0)
     state = learner.state()
     before = to_bytes(state)
-    answers = learner.answer(scenario.queries(), 6)
-    learner.learn(scenario.experience((2, 3)), 1)
+    answers = learner.answer(scenario.queries(()))
+    learner.learn(lesson(scenario, (0, 1), (2, 3)), 1)
     assert to_bytes(state) == before
     after = to_bytes(learner.state())
     learner.restore(state)
-    assert torch.equal(learner.answer(scenario.queries(), 6), answers)
-    learner.learn(scenario.experience((2, 3)), 1)
+    assert torch.equal(learner.answer(scenario.queries(())), answers)
+    learner.learn(lesson(scenario, (0, 1), (2, 3)), 1)
     assert to_bytes(learner.state()) == after
     assert to_bytes(state) == before
 
@@ -69,10 +68,10 @@ def test_a_learner_goes_back_to_its_beginning(small: Path) -> None:
     scenario = scenario_of(small)
     learner = small_learner(scenario, "gem", METHODS["gem"])
     beginning = learner.state()
-    learner.learn(scenario.experience((5, 2)), 0)
+    learner.learn(lesson(scenario, (5, 2)), 0)
     after = to_bytes(learner.state())
     learner.restore(beginning)
-    learner.learn(scenario.experience((5, 2)), 0)
+    learner.learn(lesson(scenario, (5, 2)), 0)
     assert to_bytes(learner.state()) == after
 
 
@@ -80,13 +79,13 @@ def test_augmentation_and_dropout_are_resumed_alike(small: Path) -> None:
     scenario = SkeletonScenario(small, augmentation=Augmentation())
     learner = small_learner(scenario, "replay", backbone="stgcn")
     learner.backbone.blocks[0].dropout.p = 0.5
-    learner.learn(scenario.experience((0, 1)), 0)
+    learner.learn(lesson(scenario, (0, 1)), 0)
     state = from_bytes(to_bytes(learner.state()))
-    learner.learn(scenario.experience((2, 3)), 1)
+    learner.learn(lesson(scenario, (0, 1), (2, 3)), 1)
     after = to_bytes(learner.state())
     torch.rand(3)
     learner.restore(state)
-    learner.learn(scenario.experience((2, 3)), 1)
+    learner.learn(lesson(scenario, (0, 1), (2, 3)), 1)
     assert to_bytes(learner.state()) == after
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from skeleton_cgl.learning.learner import Batch, Learner
 from skeleton_cgl.learning.method import Method
 from skeleton_cgl.methods.gem import GEM
-from skeleton_cgl.scenarios.scenario import SETTINGS, join
+from skeleton_cgl.scenarios.scenario import join
 from tests.learning.by_hand import HandMade, balanced_cross_entropy
 from tests.learning.learners import (
     METHODS,
@@ -19,17 +19,16 @@ from tests.learning.learners import (
     seed_for,
     small_learner,
 )
-from tests.scenarios.small import scenario_of
+from tests.scenarios.small import SETTINGS, lesson, scenario_of
 
 
 class BareOnCurrentClasses(Method):
     """Cross-entropy with the outputs of the current task's classes cut out, the others not computed with."""
 
     def loss(self, learner: Learner, batch: Batch) -> Tensor:
-        task = learner.tasks[-1]
-        columns = [learner.head.classes.index(label) for label in task]
+        columns = [learner.head.outputs.index(label) for label in learner.taught[-1].outputs]
         outputs = learner.outputs(batch.inputs)[:, columns]
-        targets = torch.tensor([task.index(label) for label in batch.labels.tolist()])
+        targets = torch.tensor([columns.index(column) for column in batch.targets.tolist()])
         counts = torch.bincount(targets)
         return torch.nn.functional.cross_entropy(outputs, targets, weight=1 / counts)
 
@@ -138,10 +137,10 @@ def test_bare_and_joint_are_as_done_by_hand(small: Path, setting: str, backbone:
         learner = small_learner(scenario, method, backbone=backbone, optimizer="sgd", learning_rate=0.05)
         hand = HandMade(scenario, backbone)
         for stage, task in enumerate(ORDER):
-            learner.learn(scenario.experience(task), seed_for(stage))
+            learner.learn(lesson(scenario, *ORDER[: stage + 1]), seed_for(stage))
             hand.meet(task, learner.head.width)
             learned = [task] if method == "bare" else ORDER[: stage + 1]
-            everything = join([scenario.experience(part).training for part in learned])
+            everything = join([lesson(scenario, part).training for part in learned])
             seen = list(hand.rows)
 
             def loss(hand=hand, everything=everything, seen=seen) -> Tensor:

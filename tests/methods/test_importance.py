@@ -4,6 +4,7 @@ import copy
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -12,13 +13,21 @@ from torch.nn import functional
 
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.learner import Learner, Model
-from skeleton_cgl.learning.method import METHODS
-from skeleton_cgl.methods.importance import sample_fisher, squared_gradient_of_loss
-from skeleton_cgl.scenarios.scenario import SETTINGS, Experience, Samples
+from skeleton_cgl.learning.method import make_method
+from skeleton_cgl.methods.importance import (
+    _squares_of_rows,
+    _squares_one_by_one,
+    sample_fisher,
+    squared_gradient_of_loss,
+)
+from skeleton_cgl.scenarios.classes import ClassTasks
+from skeleton_cgl.scenarios.node import NodeScenario
+from skeleton_cgl.scenarios.scenario import Experience, Samples, Scenario, join
 from skeleton_cgl.scenarios.skeleton import SkeletonScenario
-from tests.learning.by_hand import HandMade, balanced_cross_entropy
-from tests.learning.learners import ORDER, seed_for, small_learner, weights_of
-from tests.scenarios.small import LAYOUT, scenario_of, write_small
+from tests.graphs.planetoid_files import write_planetoid
+from tests.learning.by_hand import HandMade, balanced_cross_entropy, inputs_of
+from tests.learning.learners import ORDER, learn_tasks, seed_for, small_learner, weights_of
+from tests.scenarios.small import LAYOUT, SETTINGS, lesson, scenario_of, write_small
 
 Named = dict[str, Tensor]
 
@@ -39,11 +48,11 @@ def gradients_by_name(model: Model, value: Tensor) -> Named:
     }
 
 
-def allowed_columns(learner: Learner, label: int) -> list[int]:
-    if learner.setting == "class-il":
-        return list(range(len(learner.head.classes)))
-    (task,) = (task for task in learner.tasks if label in task)
-    return [learner.head.classes.index(other) for other in task]
+def allowed_columns(learner: Learner, step: int) -> list[int]:
+    """Return the columns that a sample is answered among which reveals this step."""
+    if step < 0:
+        return list(range(len(learner.head.outputs)))
+    return [learner.head.outputs.index(other) for other in learner.taught[step].outputs]
 
 
 def in_training(learner: Learner) -> Model:
@@ -54,9 +63,9 @@ def in_training(learner: Learner) -> Model:
 def batch_importance(learner: Learner, samples: Samples) -> Named:
     """The squared gradient of the class-balanced mean loss."""
     model = in_training(learner)
-    outputs = model(samples.pool.inputs(samples.ids, learner.backbone))
-    columns = allowed_columns(learner, int(samples.labels[0]))
-    classes = [learner.head.classes[column] for column in columns]
+    outputs = model(inputs_of(samples, learner.backbone))
+    columns = allowed_columns(learner, int(samples.step[0]))
+    classes = [learner.head.outputs[column] for column in columns]
     loss = balanced_cross_entropy(outputs[:, columns], samples.labels, classes)
     return {name: gradient**2 for name, gradient in gradients_by_name(model, loss).items()}
 
@@ -66,9 +75,9 @@ def fisher_sample_by_sample(learner: Learner, samples: Samples) -> Named:
     total: Named = {}
     for row in range(len(samples)):
         one = samples.select(torch.tensor([row]))
-        outputs = learner.model(one.pool.inputs(one.ids, learner.backbone))[0]
-        column = learner.head.classes.index(int(one.labels))
-        likely = outputs[allowed_columns(learner, int(one.labels))].logsumexp(dim=0)
+        outputs = learner.model(inputs_of(one, learner.backbone))[0]
+        column = learner.head.outputs.index(int(one.labels))
+        likely = outputs[allowed_columns(learner, int(one.step))].logsumexp(dim=0)
         for name, gradient in gradients_by_name(learner.model, likely - outputs[column]).items():
             total[name] = total.get(name, 0) + gradient**2 / len(samples)
     return total
@@ -76,8 +85,8 @@ def fisher_sample_by_sample(learner: Learner, samples: Samples) -> Named:
 
 def output_importance(learner: Learner, experience: Experience, kind: Callable[[Tensor], Tensor]) -> Named:
     model, samples = in_training(learner), experience.training
-    outputs = model(samples.pool.inputs(samples.ids, learner.backbone))
-    squares = [outputs[:, learner.head.classes.index(label)] ** 2 for label in experience.task]
+    outputs = model(inputs_of(samples, learner.backbone))
+    squares = [outputs[:, learner.head.outputs.index(label)] ** 2 for label in experience.outputs]
     return {name: kind(gradient) for name, gradient in gradients_by_name(model, torch.cat(squares).mean()).items()}
 
 
@@ -89,8 +98,8 @@ def topology_importance(learner: Learner, samples: Samples) -> Named:
         into[joint].append(parent)
         into[parent].append(joint)
     squares = []
-    hidden = samples.pool.inputs(samples.ids, learner.backbone)[0].flatten(0, -3)
-    for layer in getattr(model.backbone, "one", model.backbone).layers:
+    hidden = inputs_of(samples, learner.backbone).content[0]
+    for layer in model.backbone.layers:
         weight = layer.neighbours.weight
         for skeleton in hidden:
             projected = [weight @ node for node in skeleton]
@@ -115,11 +124,8 @@ def assert_named_close(found: Named, expected: Named, tolerance: float = 1e-4) -
         torch.testing.assert_close(found[name], value, rtol=tolerance, atol=float(tolerance * largest), msg=name)
 
 
-def after(scenario: SkeletonScenario, order: tuple, method: str = "bare", **choices) -> Learner:
-    learner = small_learner(scenario, method, **choices)
-    for stage, task in enumerate(order):
-        learner.learn(scenario.experience(task), seed_for(stage))
-    return learner
+def after(scenario: Scenario, order: tuple, method: str = "bare", **choices: Any) -> Learner:
+    return learn_tasks(small_learner(scenario, method, **choices), scenario, *order)
 
 
 @pytest.mark.parametrize("backbone", ["gcn", "stgcn"])
@@ -127,7 +133,7 @@ def after(scenario: SkeletonScenario, order: tuple, method: str = "bare", **choi
 def test_batch_importance_is_the_squared_gradient_of_the_mean_loss(small: Path, setting: str, backbone: str) -> None:
     scenario = scenario_of(small, setting)
     learner = after(scenario, ORDER, backbone=backbone)
-    samples = scenario.experience(ORDER[-1]).training
+    samples = lesson(scenario, *ORDER).training
     found = squared_gradient_of_loss(learner, samples)
     assert_named_close(named(found, learner), batch_importance(learner, samples))
 
@@ -138,16 +144,50 @@ def test_the_sample_fisher_is_the_mean_over_single_samples(small: Path, setting:
     """Also for more samples than are taken at once."""
     scenario = scenario_of(small, setting)
     learner = after(scenario, ((0, 3), (1, 2, 4, 5)), backbone=backbone)
-    samples = scenario.experience((1, 2, 4, 5) if setting == "task-il" else (0, 1, 2, 3, 4, 5)).training
-    assert len(samples) > 64 or setting == "task-il"
+    samples = join([lesson(scenario, (0, 3)).training, lesson(scenario, (0, 3), (1, 2, 4, 5)).training])
+    assert len(samples) > 64
     found = sample_fisher(learner, samples)
     assert_named_close(named(found, learner), fisher_sample_by_sample(learner, samples))
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_on_the_nodes_of_a_graph_the_sample_fisher_is_the_mean_over_single_nodes(tmp_path: Path, setting: str) -> None:
+    """Node by node, each asked about alone; nodes share the graph they pass through the backbone with."""
+    scenario = NodeScenario(write_planetoid(tmp_path), tasks=ClassTasks(setting=setting))
+    learner = after(scenario, ((0, 3), (1, 2)))
+    samples = join([lesson(scenario, (0, 3)).training, lesson(scenario, (0, 3), (1, 2)).training])
+    assert_named_close(named(sample_fisher(learner, samples), learner), fisher_sample_by_sample(learner, samples))
+
+
+def test_both_ways_to_the_sample_fisher_are_one_formula(small: Path) -> None:
+    """Many clips at once, and one loss after the other as on graphs."""
+    scenario = scenario_of(small)
+    learner = after(scenario, ((0, 3), (1, 2)))
+    batch = learner.batch(lesson(scenario, (0, 3), (1, 2)).training)
+    with learner.answering():
+        at_once, one_by_one = _squares_of_rows(learner, batch), _squares_one_by_one(learner, batch)
+    assert_named_close(named(one_by_one, learner), named(at_once, learner))
+
+
+@pytest.mark.parametrize("importance", ["batch", "sample"])
+def test_ewc_learns_nodes_and_holds_on_to_what_they_need(tmp_path: Path, importance: str) -> None:
+    scenario = NodeScenario(write_planetoid(tmp_path))
+    moved = []
+    for strength in (0.0, 1e5):
+        learner = small_learner(scenario, "ewc", {"strength": strength, "importance": importance}, epochs=8)
+        learn_tasks(learner, scenario, (0, 1))
+        (anchor,) = learner.method.anchors
+        assert (anchor.importance > 0).any()
+        learner.learn(lesson(scenario, (0, 1), (2, 3)), 1)
+        distance = weights_of(learner)[: len(anchor.parameters)] - anchor.parameters
+        moved.append(float((anchor.importance * distance.square()).sum() / anchor.importance.sum()))
+    assert moved[1] < 0.5 * moved[0]
 
 
 def test_the_two_importances_differ(small: Path) -> None:
     scenario = scenario_of(small)
     learner = after(scenario, ((0, 1),))
-    samples = scenario.experience((0, 1)).training
+    samples = lesson(scenario, (0, 1)).training
     assert sample_fisher(learner, samples).sum() > 1.1 * squared_gradient_of_loss(learner, samples).sum()
 
 
@@ -156,7 +196,7 @@ def test_computing_importances_changes_nothing(small: Path) -> None:
     learner = after(scenario, ((0, 1),), "twp")
     buffers = {name: buffer.clone() for name, buffer in learner.model.named_buffers()}
     weights = weights_of(learner)
-    samples = scenario.experience((0, 1)).training
+    samples = lesson(scenario, (0, 1)).training
     for training in (True, False):
         learner.backbone.train(training)
         for importance in (sample_fisher, squared_gradient_of_loss, learner.method.loss_and_topology):
@@ -214,11 +254,12 @@ def test_the_penalty_has_an_anchor_per_task_and_leaves_later_classes_free(
     learner = small_learner(scenario, method, parameters, epochs=2, learning_rate=0.05)
     strength = parameters.get("strength", 1)
     anchors = []
-    for stage, task in enumerate(((0, 1), (2, 3))):
-        experience = scenario.experience(task)
+    order = ((0, 1), (2, 3), (4,))
+    for stage in range(2):
+        experience = lesson(scenario, *order[: stage + 1])
         learner.learn(experience, seed_for(stage))
         anchors.append((weights_by_name(learner), IMPORTANCES[method, importance](learner, experience)))
-    last = scenario.experience((4,))
+    last = lesson(scenario, *order)
     found = {}
 
     def look(epoch: int, _: float) -> None:
@@ -244,8 +285,9 @@ def test_mas_keeps_one_anchor_and_a_mean_importance_weighted_by_samples(small: P
     parameters = {"strength": 20.0, "importance": kind}
     learner = small_learner(scenario, "mas", parameters, epochs=2, learning_rate=0.05)
     importances, counts = [], []
-    for stage, task in enumerate(((0,), (2, 3, 5))):
-        experience = scenario.experience(task)
+    order = ((0,), (2, 3, 5), (4,))
+    for stage in range(2):
+        experience = lesson(scenario, *order[: stage + 1])
         learner.learn(experience, seed_for(stage))
         function = {"squared": torch.square, "absolute": torch.abs}[kind]
         importances.append(output_importance(learner, experience, function))
@@ -255,7 +297,7 @@ def test_mas_keeps_one_anchor_and_a_mean_importance_weighted_by_samples(small: P
     importances[0]["head.rows"] = functional.pad(grown, (0, 0, 0, 3))
     mean = combined(*zip([count / sum(counts) for count in counts], importances, strict=True))
     anchor = weights_by_name(learner), mean
-    last, found = scenario.experience((4,)), {}
+    last, found = lesson(scenario, *order), {}
 
     def look(epoch: int, _: float) -> None:
         if epoch == 1:
@@ -277,7 +319,7 @@ def test_the_topology_importance_is_that_of_explicit_edges(tmp_path: Path, actor
     scenario = SkeletonScenario(write_small(tmp_path / "few.h5", fewest=4, actors=actors))
     learner = after(scenario, ((0, 1),), "twp")
     learner.method.lambda_l, learner.method.lambda_t = 0, 1
-    samples = scenario.experience((0, 1)).training
+    samples = lesson(scenario, (0, 1)).training
     found = named(learner.method.loss_and_topology(learner, samples), learner)
     assert_named_close(found, topology_importance(learner, samples))
     assert not found["head.rows"].any()
@@ -290,12 +332,12 @@ def test_the_gradient_norm_of_twp_is_felt_and_its_gradient_is_right(small: Path,
     scenario = scenario_of(small, setting)
     parameters = {"lambda_l": 0, "lambda_t": 0, "beta": 0.3}
     learner = small_learner(scenario, "twp", parameters, backbone)
-    for stage, task in enumerate(((0, 1, 2), (3, 4))):
-        learner.learn(scenario.experience(task), seed_for(stage))
+    learn_tasks(learner, scenario, (0, 1, 2), (3, 4))
     learner.model.double().train()
-    batch = learner.batch(scenario.experience((3, 4)).training)
-    doubled = [part.double() for part in batch.inputs] if isinstance(batch.inputs, tuple) else batch.inputs.double()
-    batch = replace(batch, inputs=tuple(doubled) if isinstance(doubled, list) else doubled)
+    batch = learner.batch(lesson(scenario, (0, 1, 2), (3, 4)).training)
+    parts = batch.inputs.parts
+    doubled = tuple(part.double() for part in parts) if isinstance(parts, tuple) else parts.double()
+    batch = replace(batch, inputs=replace(batch.inputs, parts=doubled))
     start = weights_of(learner)
 
     def at(weights: Tensor) -> Tensor:
@@ -330,8 +372,8 @@ def test_importance_comes_from_the_task_just_learned(small: Path) -> None:
     learner = after(scenario, ((0, 1), (2, 3)), "ewc", parameters={"strength": 1.0})
     last = learner.method.anchors[-1]
     assert torch.equal(last.parameters, weights_of(learner))
-    assert torch.equal(last.importance, squared_gradient_of_loss(learner, scenario.experience((2, 3)).training))
-    assert not torch.equal(last.importance, squared_gradient_of_loss(learner, scenario.experience((0, 1)).training))
+    assert torch.equal(last.importance, squared_gradient_of_loss(learner, lesson(scenario, (0, 1), (2, 3)).training))
+    assert not torch.equal(last.importance, squared_gradient_of_loss(learner, lesson(scenario, (0, 1)).training))
     assert [len(anchor.parameters) for anchor in learner.method.anchors] == [
         len(weights_of(learner)) - 2 * (learner.head.width + 1),
         len(weights_of(learner)),
@@ -344,9 +386,9 @@ def test_ewc_by_hand_through_a_whole_run(small: Path) -> None:
     hand = HandMade(scenario)
     anchors: list[tuple[dict, dict]] = []
     for stage, task in enumerate(ORDER):
-        learner.learn(scenario.experience(task), seed_for(stage))
+        learner.learn(lesson(scenario, *ORDER[: stage + 1]), seed_for(stage))
         hand.meet(task)
-        samples, seen = scenario.experience(task).training, list(hand.rows)
+        samples, seen = lesson(scenario, task).training, list(hand.rows)
 
         def loss(hand=hand, samples=samples, seen=seen, anchors=anchors) -> Tensor:
             total = balanced_cross_entropy(hand.outputs(samples, seen), samples.labels, seen)
@@ -381,7 +423,7 @@ def test_ewc_by_hand_through_a_whole_run(small: Path) -> None:
 )
 def test_wrong_parameters_are_refused(method: str, parameters: dict, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        METHODS.make(method, parameters)
+        make_method(method, parameters)
 
 
 @pytest.mark.parametrize("actors", [1, 2])
@@ -405,7 +447,7 @@ def test_parameters_without_a_gradient_do_not_disturb(small: Path, tmp_path: Pat
     """A backbone may hold parameters the outputs do not depend on, whatever the method."""
     (tmp_path / "spare.py").write_text(
         "from torch import nn\n"
-        "from skeleton_cgl.backbones.gcn import GCN\n"
+        "from skeleton_cgl.backbones.clips.gcn import GCN\n"
         "class Spare(GCN):\n"
         "    def __init__(self, features, layout, width=6):\n"
         "        super().__init__(features, layout, width)\n"
@@ -416,5 +458,5 @@ def test_parameters_without_a_gradient_do_not_disturb(small: Path, tmp_path: Pat
         learner = after(scenario, ((0, 1), (2, 3)), method, backbone=str(tmp_path / "spare.py"))
         assert weights_of(learner).isfinite().all()
     fisher = small_learner(scenario, "ewc", {"importance": "sample"}, backbone=str(tmp_path / "spare.py"))
-    fisher.learn(scenario.experience((0, 1)), 0)
+    fisher.learn(lesson(scenario, (0, 1)), 0)
     assert not named(fisher.method.anchors[0].importance, fisher)["backbone.spare.weight"].any()

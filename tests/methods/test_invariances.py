@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from skeleton_cgl.learning.state import to_bytes
-from skeleton_cgl.scenarios.scenario import SETTINGS
+from skeleton_cgl.scenarios.classes import ClassTasks
 from skeleton_cgl.scenarios.skeleton import SkeletonScenario
 from tests.learning.learners import METHODS, ORDER, answers_after_every_stage, assert_same_to_the_bit, small_learner
-from tests.scenarios.small import NAMES, scenario_of, write_small
+from tests.scenarios.small import NAMES, SETTINGS, scenario_of, write_small
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
@@ -25,8 +25,8 @@ def test_a_task_given_in_another_order_of_its_classes_is_the_same_task(small: Pa
     assert_same_to_the_bit(*answers)
     assert to_bytes(learners[0].state()) == to_bytes(learners[1].state())
     for stage, answer in enumerate(answers[0], start=1):
-        scores = [scenario.score(answer, order[:stage]) for order in written]
-        np.testing.assert_array_equal(scores[0].test, scores[1].test)
+        scores = [scenario.score(answer, scenario.lessons(order[:stage])) for order in written]
+        assert all(one.same_as(other) for one, other in zip(*scores, strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -43,19 +43,21 @@ def test_renaming_the_classes_renames_the_confusion_counts_and_nothing_else(
     small: Path, renamed: tuple, method: str, setting: str
 ) -> None:
     path, new = renamed
-    scenarios = [scenario_of(small, setting), SkeletonScenario(path, setting)]
-    orders = [ORDER, [tuple(new[label] for label in task) for task in ORDER]]
+    scenarios = [scenario_of(small, setting), SkeletonScenario(path, ClassTasks(setting=setting))]
+    orders = [ORDER, tuple(tuple(new[label] for label in task) for task in ORDER)]
     answers, scores = [], []
     for scenario, order in zip(scenarios, orders, strict=True):
         learner = small_learner(scenario, method, METHODS[method], epochs=4)
         answers.append(answers_after_every_stage(learner, scenario, order))
-        scores.append([scenario.score(answer, order[: stage + 1]) for stage, answer in enumerate(answers[-1])])
-    assert torch.equal(scenarios[0].queries().ids, scenarios[1].queries().ids)
+        prefix = scenario.lessons(order)
+        scores.append([scenario.score(answer, prefix[: stage + 1]) for stage, answer in enumerate(answers[-1])])
+    assert torch.equal(scenarios[0].queries(()).ids, scenarios[1].queries(()).ids)
     for stage in range(len(ORDER)):
         torch.testing.assert_close(answers[1][stage][:, new], answers[0][stage], atol=5e-3, rtol=5e-3)
-        for part in ("test", "validation"):
-            before, after = (getattr(score[stage], part) for score in scores)
-            np.testing.assert_array_equal(after[np.ix_(new, new)], before)
+        for before, after in zip(scores[0][stage], scores[1][stage], strict=True):
+            assert before.part == after.part
+            np.testing.assert_array_equal(after.counts[np.ix_(new, new)], before.counts)
+            np.testing.assert_array_equal(after.values[new], before.values)
 
 
 def test_the_renamed_classes_are_really_numbered_otherwise(small: Path, renamed: tuple) -> None:

@@ -7,12 +7,13 @@ import torch
 from torch import Tensor
 
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.learning.method import METHODS
+from skeleton_cgl.learning.learner import Batch, Learner
+from skeleton_cgl.learning.method import make_method
 from skeleton_cgl.methods.lwf import LwF
-from skeleton_cgl.scenarios.scenario import SETTINGS
+from skeleton_cgl.scenarios.problem import OneClass
 from tests.learning.by_hand import HandMade, balanced_cross_entropy
 from tests.learning.learners import ORDER, seed_for, small_learner
-from tests.scenarios.small import scenario_of
+from tests.scenarios.small import SETTINGS, lesson, scenario_of
 
 
 def distillation_by_hand(teacher: Tensor, student: Tensor, temperature: float) -> Tensor:
@@ -29,7 +30,7 @@ def test_distillation_is_the_cross_entropy_of_softened_answers(temperature: floa
     random = torch.Generator().manual_seed(0)
     teacher, student = torch.randn(2, 5, 3, generator=random)
     student.requires_grad_()
-    found = LwF(temperature=temperature).distillation(teacher, student)
+    found = OneClass().distillation(teacher, student, temperature)
     expected = distillation_by_hand(teacher, student, temperature)
     torch.testing.assert_close(found, expected)
     torch.testing.assert_close(torch.autograd.grad(found, student), torch.autograd.grad(expected, student))
@@ -46,8 +47,8 @@ def test_a_whole_run_is_as_done_by_hand(small: Path, setting: str) -> None:
     learner = small_learner(scenario, "lwf", parameters, optimizer="sgd", learning_rate=0.05, epochs=4)
     hand = HandMade(scenario)
     for stage, task in enumerate(ORDER):
-        learner.learn(scenario.experience(task), seed_for(stage))
-        samples = scenario.experience(task).training
+        learner.learn(lesson(scenario, *ORDER[: stage + 1]), seed_for(stage))
+        samples = lesson(scenario, task).training
         past = ORDER[:stage]
         with torch.no_grad():
             teacher = {part: hand.outputs(samples, list(part)) for part in past}
@@ -69,16 +70,17 @@ def test_the_teacher_answers_every_batch_of_its_own(small: Path) -> None:
     """In mini-batches the wanted answers belong to the batch at hand."""
     scenario = scenario_of(small)
     learner = small_learner(scenario, "lwf", batch_size=5)
-    learner.learn(scenario.experience((0, 1)), 0)
+    learner.learn(lesson(scenario, (0, 1)), 0)
     before = {name: value.clone() for name, value in learner.model.state_dict().items()}
-    seen = []
+    seen: list[Tensor] = []
+
+    class Watching(OneClass):
+        def distillation(self, wanted: Tensor, found: Tensor, temperature: float) -> Tensor:
+            seen.append(wanted)
+            return super().distillation(wanted, found, temperature)
 
     class Watched(LwF):
-        def distillation(self, wanted: Tensor, found: Tensor) -> Tensor:
-            seen.append(wanted)
-            return super().distillation(wanted, found)
-
-        def loss(self, learner, batch) -> Tensor:
+        def loss(self, learner: Learner, batch: Batch) -> Tensor:
             loss = super().loss(learner, batch)
             now = {name: value.clone() for name, value in learner.model.state_dict().items()}
             grown = now["head.rows"]
@@ -89,12 +91,12 @@ def test_the_teacher_answers_every_batch_of_its_own(small: Path) -> None:
             learner.model.load_state_dict(now)
             return loss.detach().requires_grad_()
 
-    learner.method = Watched()
-    learner.learn(scenario.experience((2, 3)), 1)
+    learner.method, learner.problem = Watched(), Watching()
+    learner.learn(lesson(scenario, (0, 1), (2, 3)), 1)
     assert len(seen) > 6
 
 
 def test_wrong_parameters_are_refused() -> None:
     for parameters in ({"strength": -1}, {"temperature": 0}, {"temperature": -2}):
         with pytest.raises(InputError, match="'lwf': strength must not be negative, and temperature must be positive"):
-            METHODS.make("lwf", parameters)
+            make_method("lwf", parameters)

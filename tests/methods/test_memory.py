@@ -9,19 +9,20 @@ from hypothesis import strategies as st
 
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.learner import Batch, Learner
-from skeleton_cgl.learning.method import METHODS, LearningFailed
+from skeleton_cgl.learning.method import LearningFailed, make_method
 from skeleton_cgl.methods.gem import GEM
 from skeleton_cgl.methods.memory import Memory
 from skeleton_cgl.methods.replay import Replay
-from skeleton_cgl.scenarios.scenario import SETTINGS, Experience, Samples
-from tests.learning.learners import ORDER, seed_for, small_learner
-from tests.scenarios.small import scenario_of
+from skeleton_cgl.scenarios.lessons import TaskLesson
+from skeleton_cgl.scenarios.scenario import Experience, Samples
+from tests.learning.learners import ORDER, learn_tasks, seed_for, small_learner
+from tests.scenarios.small import SETTINGS, lesson, scenario_of
 
 
 def experience_of(count: int) -> Experience:
     ids = torch.randperm(1000, generator=torch.Generator().manual_seed(count))[:count]
-    samples = Samples(None, ids, ids % 3)
-    return Experience((0, 1, 2), samples, samples)
+    samples = Samples(None, ids, ids % 3, ids % 5 - 1)
+    return Experience(TaskLesson((0, 1, 2)), ("a", "b", "c"), (0, 1, 2), samples, samples)
 
 
 @given(count=st.integers(1, 60), fraction=st.floats(0.001, 1), seed=st.integers(0, 2**63 - 1))
@@ -34,6 +35,7 @@ def test_a_fraction_is_kept_and_at_least_one(count: int, fraction: float, seed: 
     assert set(kept.ids.tolist()) <= set(experience.training.ids.tolist())
     assert len(kept.ids.unique()) == len(kept) >= 1
     assert torch.equal(kept.labels, kept.ids % 3)
+    assert torch.equal(kept.step, kept.ids % 5 - 1)
 
 
 @given(count=st.integers(1, 60), wanted=st.integers(1, 80))
@@ -91,24 +93,22 @@ def test_every_sample_is_equally_likely_to_be_kept() -> None:
 )
 def test_wrong_memories_are_refused(method: str, parameters: dict, message: str) -> None:
     with pytest.raises(InputError, match=rf"method '{method}'.*{message}"):
-        METHODS.make(method, parameters)
+        make_method(method, parameters)
 
 
 def test_gem_needs_two_samples_of_a_task_and_a_margin_of_at_least_zero() -> None:
     """A task's memory passes through BatchNorm alone."""
     with pytest.raises(InputError, match="count 1 is not a whole number of at least 2"):
-        METHODS.make("gem", {"count": 1})
+        make_method("gem", {"count": 1})
     with pytest.raises(InputError, match="margin -1 is negative"):
-        METHODS.make("gem", {"margin": -1})
+        make_method("gem", {"margin": -1})
 
 
 @pytest.mark.parametrize("fraction", [0.001, 0.1])
 def test_gem_learns_with_the_smallest_memory(small: Path, fraction: float) -> None:
     scenario = scenario_of(small)
-    learner = small_learner(scenario, "gem", {"fraction": fraction})
-    for stage, task in enumerate(ORDER):
-        learner.learn(scenario.experience(task), seed_for(stage))
-    kept = learner.method.memory.of_tasks(scenario.queries().pool)
+    learner = learn_tasks(small_learner(scenario, "gem", {"fraction": fraction}), scenario, *ORDER)
+    kept = learner.method.memory.of_tasks(scenario.queries(()).pool)
     assert all(len(samples) >= 2 for samples in kept)
 
 
@@ -128,7 +128,7 @@ class WatchedGEM(GEM):
         self.remembered: list[list[tuple]] = []
 
     def gradients_ready(self, learner: Learner) -> None:
-        self.remembered.append([batch.inputs[0].numpy().tobytes() for batch in self._remembered])
+        self.remembered.append([batch.inputs.parts[0].numpy().tobytes() for batch in self._remembered])
         super().gradients_ready(learner)
 
 
@@ -137,15 +137,24 @@ def test_replay_mixes_what_it_kept_of_past_tasks_into_the_new_one(small: Path, s
     scenario = scenario_of(small, setting)
     learner = small_learner(scenario, f"{__name__}:WatchedReplay", epochs=2)
     kept = []
-    for stage, task in enumerate(ORDER):
+    for stage in range(len(ORDER)):
         learner.method.batches.clear()
-        training = scenario.experience(task).training
-        learner.learn(scenario.experience(task), seed_for(stage))
+        experience = lesson(scenario, *ORDER[: stage + 1])
+        training = experience.training
+        learner.learn(experience, seed_for(stage))
         expected = [*kept, *zip(training.ids.tolist(), training.labels.tolist(), strict=True)]
+        ids = torch.tensor([number for number, _ in expected])
+        inputs = training.pool.whole().rows(ids).arranged(learner.backbone.arrange)
         for batch in learner.method.batches:
-            inputs = training.pool.inputs(torch.tensor([number for number, _ in expected]), learner.backbone)
-            assert batch.labels.tolist() == [label for _, label in expected]
-            assert torch.equal(batch.inputs[0], inputs[0])
+            assert [learner.head.outputs[column] for column in batch.targets.tolist()] == [
+                label for _, label in expected
+            ]
+            assert torch.equal(batch.inputs.parts[0], inputs.parts[0])
+            # What is remembered keeps the step of the task it is of.
+            for (_, label), among in zip(expected, batch.among, strict=True):
+                task_of = next(task for task in ORDER if label in task)
+                allowed = task_of if setting == "task-il" else learner.head.outputs
+                assert {learner.head.outputs[column] for column in among.nonzero()[:, 0]} == set(allowed)
         newest = learner.method.memory.of_tasks(training.pool)[-1]
         kept += zip(newest.ids.tolist(), newest.labels.tolist(), strict=True)
         assert len(newest) == round(0.25 * len(training))
@@ -154,9 +163,7 @@ def test_replay_mixes_what_it_kept_of_past_tasks_into_the_new_one(small: Path, s
 
 def test_gem_remembers_the_same_samples_in_every_epoch_and_every_later_task(small: Path) -> None:
     scenario = scenario_of(small)
-    learner = small_learner(scenario, f"{__name__}:WatchedGEM", epochs=3)
-    for stage, task in enumerate(ORDER):
-        learner.learn(scenario.experience(task), seed_for(stage))
+    learner = learn_tasks(small_learner(scenario, f"{__name__}:WatchedGEM", epochs=3), scenario, *ORDER)
     first, second, third = (learner.method.remembered[start : start + 3] for start in (0, 3, 6))
     assert first == [[]] * 3
     assert second == [second[0]] * 3
@@ -169,24 +176,22 @@ def test_what_is_kept_of_a_task_does_not_depend_on_what_came_before(small: Path)
     scenario = scenario_of(small)
     kept = []
     for order in (((0, 1), (2, 3)), ((4,), (5,), (2, 3))):
-        learner = small_learner(scenario, "replay", epochs=1)
-        for stage, task in enumerate(order):
-            learner.learn(scenario.experience(task), seed_for(stage))
-        kept.append(learner.method.memory.of_tasks(scenario.queries().pool)[-1].ids)
+        learner = learn_tasks(small_learner(scenario, "replay", epochs=1), scenario, *order)
+        kept.append(learner.method.memory.of_tasks(scenario.queries(()).pool)[-1].ids)
     assert torch.equal(*kept)
     other = small_learner(scenario, "replay", epochs=1, seed=1)
-    other.learn(scenario.experience((2, 3)), 0)
-    assert not torch.equal(other.method.memory.of_tasks(scenario.queries().pool)[-1].ids, kept[0])
+    other.learn(lesson(scenario, (2, 3)), 0)
+    assert not torch.equal(other.method.memory.of_tasks(scenario.queries(()).pool)[-1].ids, kept[0])
 
 
 def test_a_memory_whose_gradient_is_not_finite_fails(small: Path) -> None:
     scenario = scenario_of(small)
     learner = small_learner(scenario, "gem")
-    learner.learn(scenario.experience((0, 1)), 0)
+    learner.learn(lesson(scenario, (0, 1)), 0)
 
     def spoil(epoch: int, _: float) -> None:
         if epoch == 0:
-            learner.method._remembered[0].inputs[0].fill_(torch.inf)
+            learner.method._remembered[0].inputs.parts[0].fill_(torch.inf)
 
-    with pytest.raises(LearningFailed, match="gradient of task"):
-        learner.learn(scenario.experience((2, 3)), 1, spoil)
+    with pytest.raises(LearningFailed, match=r"gradient of lesson 2 \(bow, clap\)"):
+        learner.learn(lesson(scenario, (0, 1), (2, 3)), 1, spoil)

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.learning.method import METHODS, Method
+from skeleton_cgl.learning.method import Method
 from skeleton_cgl.methods.ewc import EWC
-from skeleton_cgl.registry import Registry
+from skeleton_cgl.registry import METHODS, Registry
 
 
 class Own(Method):
@@ -18,12 +18,23 @@ class Own(Method):
 NOT_A_CLASS = 3
 
 
-def test_a_known_name_is_found_without_importing_the_others() -> None:
-    registry = Registry("method", METHODS.base, {"ewc": METHODS.known["ewc"], "lost": "no.such.module:Lost"})
-    assert registry.find("ewc") is EWC
+def test_a_known_name_is_found_without_importing_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "own_methods"
+    package.mkdir()
+    (package / "__init__.py").write_text("SHARED = ('tools',)\n")
+    (package / "calm_one.py").write_text(
+        "from skeleton_cgl.learning.method import Method\nclass Calm(Method):\n    pass\n"
+    )
+    (package / "lost.py").write_text("raise ImportError('lost')\n")
+    (package / "tools.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    registry = Registry("method", METHODS.base, "own_methods")
+    assert registry.names() == ["calm-one", "lost"]
+    assert registry.find("calm-one").__name__ == "Calm"
+    assert METHODS.find("ewc") is EWC
 
 
-@pytest.mark.parametrize("name", sorted(METHODS.known))
+@pytest.mark.parametrize("name", METHODS.names())
 def test_every_known_method_is_a_method(name: str) -> None:
     assert issubclass(METHODS.find(name), Method)
 
@@ -60,7 +71,7 @@ def test_a_class_is_found_by_module_and_by_file(tmp_path: Path) -> None:
         (":Own", "':Own'"),
         (".relative:Own", "'.relative:Own'"),
         (f"{__name__}:NOT_A_CLASS", "expected a class derived from Method"),
-        ("skeleton_cgl.backbones.gcn:GCN", "expected a class derived from Method"),
+        ("skeleton_cgl.backbones.clips.gcn:GCN", "expected a class derived from Method"),
         ("absent.py", r"absent\.py: no such file"),
     ],
 )

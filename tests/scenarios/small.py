@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from skeleton_cgl.scenarios.classes import ClassTasks
+from skeleton_cgl.scenarios.scenario import Experience, Scenario
 from skeleton_cgl.scenarios.skeleton import SkeletonScenario
 from skeleton_cgl.skeletons import JointLayout, Preparation, Recording, write_archive
 from tests.skeletons.sources import ListSource
@@ -19,6 +22,7 @@ LAYOUT = JointLayout(
 PREPARATION = Preparation(frames=4, centre=0, scale="none", fit="resample")
 NAMES = ("wave", "nod", "bow", "clap", "point", "shrug")
 SUBJECTS, VIEWS = 5, 3
+SETTINGS = ("class-il", "task-il")
 
 
 def small_source(names: Sequence[str] = NAMES, actors: int = 1, fewest: int = 15, seed: int = 0) -> ListSource:
@@ -50,9 +54,14 @@ def small_source(names: Sequence[str] = NAMES, actors: int = 1, fewest: int = 15
 @cache
 def scenario_of(archive: Path, setting: str = "class-il") -> SkeletonScenario:
     """Return a scenario with all else by default; made once, since learning leaves it alone."""
-    return SkeletonScenario(archive, setting)
+    return SkeletonScenario(archive, ClassTasks(setting=setting))
 
 
-def write_small(path: Path, **choices) -> Path:
+def lesson(scenario: Scenario, *tasks: Sequence[int]) -> Experience:
+    """Return what a learner may see of the last of these tasks, taught after the others."""
+    return scenario.experience(scenario.lessons(tuple(tuple(task) for task in tasks)))
+
+
+def write_small(path: Path, **choices: Any) -> Path:
     write_archive(small_source(**choices), path)
     return path

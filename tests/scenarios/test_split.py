@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from skeleton_cgl.config import check
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.scenarios.split import TEST, TRAINING, VALIDATION, Split, divide
+from skeleton_cgl.parts import TEST, TRAINING, VALIDATION
+from skeleton_cgl.scenarios.split import Split, divide
 
 PARTS = (TRAINING, VALIDATION, TEST)
 COUNTS = st.lists(st.integers(3, 40), min_size=1, max_size=6)

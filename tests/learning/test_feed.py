@@ -1,0 +1,253 @@
+"""The feed: samples are arranged once per pool and backbone, never mixed up, and drawn from the stage's randomness."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from skeleton_cgl.backbones.backbone import Backbone, make_backbone
+from skeleton_cgl.backbones.clips.gcn import GCN
+from skeleton_cgl.backbones.clips.stgcn import STGCN
+from skeleton_cgl.errors import InputError
+from skeleton_cgl.learning.feed import Feed
+from skeleton_cgl.scenarios.inputs import Clips
+from skeleton_cgl.scenarios.node import NodeScenario
+from skeleton_cgl.scenarios.scenario import Facts
+from skeleton_cgl.scenarios.skeleton import SkeletonScenario
+from skeleton_cgl.scenarios.split import Split
+from skeleton_cgl.skeletons import Augmentation
+from tests.graphs.planetoid_files import write_planetoid
+from tests.scenarios.small import scenario_of, write_small
+
+CPU = torch.device("cpu")
+IDS = torch.tensor([3, 1, 4])
+FILE = """
+from torch import nn
+from skeleton_cgl.backbones.backbone import Backbone
+
+class Cut(Backbone):
+    arranged = []
+
+    def __init__(self, frames=2):
+        super().__init__()
+        self.frames = frames
+        self.linear = nn.Linear(1, 1)
+
+    def arrange(self, clips):
+        self.arranged.append(len(clips))
+        return clips[:, :, : self.frames]
+
+    def forward(self, clips):
+        return clips.flatten(1)
+"""
+
+
+class MadePool:
+    """Clips whose numbers say which they are, drawn with noise from the generator given."""
+
+    def __init__(self, digest: str = "made", augmented: bool = False) -> None:
+        self.digest, self.augmented = digest, augmented
+        self.clips = torch.arange(10.0)[:, None, None, None] + torch.zeros(10, 1, 4, 2)
+
+    def whole(self) -> Clips:
+        return Clips(self.clips)
+
+    def drawn(self, ids: Tensor, random: np.random.Generator) -> Clips:
+        return Clips(self.clips[ids] + float(random.random()))
+
+
+def made(file: Path, frames: int = 2, text: str = FILE, seed: int = 0) -> Any:
+    file.write_text(text)
+    return make_backbone(str(file), {"frames": frames}, Facts("clips", {}), seed)
+
+
+def fed(backbone: Backbone, pool: Any, ids: Tensor = IDS) -> Tensor:
+    content = Feed(backbone, CPU).inputs(pool, ids).content
+    assert isinstance(content, Tensor)
+    return content
+
+
+def test_a_pool_is_arranged_once_for_all_backbones_of_one_identity(tmp_path: Path) -> None:
+    """Whatever their weights, and however often and by however many feeds samples are asked for."""
+    pool = MadePool("once")
+    first, second = made(tmp_path / "cut.py"), made(tmp_path / "cut.py", seed=1)
+    for backbone in (first, second, first):
+        feed = Feed(backbone, CPU)
+        for ids in (IDS, torch.tensor([0])):
+            assert feed.inputs(pool, ids).content.shape == (len(ids), 1, 2, 2)
+    assert type(first).arranged == [10]
+
+
+def test_two_backbones_of_other_parameters_are_not_confused(tmp_path: Path) -> None:
+    pool = MadePool("parameters")
+    for _ in range(2):
+        for frames in (1, 3):
+            assert fed(made(tmp_path / "cut.py", frames), pool).shape[2] == frames
+
+
+def test_a_file_before_and_after_a_change_is_not_confused(tmp_path: Path) -> None:
+    pool, changed = MadePool("file"), FILE.replace("clips[:, :, : self.frames]", "clips + 100")
+    assert fed(made(tmp_path / "cut.py"), pool)[:, 0, 0, 0].tolist() == [3, 1, 4]
+    assert fed(made(tmp_path / "cut.py", text=changed), pool)[:, 0, 0, 0].tolist() == [103, 101, 104]
+    assert fed(made(tmp_path / "cut.py"), pool)[:, 0, 0, 0].tolist() == [3, 1, 4]
+
+
+def test_two_files_of_one_name_are_not_confused(tmp_path: Path) -> None:
+    pool = MadePool("names")
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    other = FILE.replace("clips[:, :, : self.frames]", "clips * 2")
+    assert fed(made(tmp_path / "one" / "cut.py"), pool)[:, 0, 0, 0].tolist() == [3, 1, 4]
+    assert fed(made(tmp_path / "two" / "cut.py", text=other), pool)[:, 0, 0, 0].tolist() == [6, 2, 8]
+
+
+class Scaled(Backbone):
+    def __init__(self, factor: float) -> None:
+        super().__init__()
+        self.factor = factor
+
+    def arrange(self, clips: Tensor) -> Tensor:
+        return clips * self.factor
+
+
+def test_backbones_made_directly_share_nothing() -> None:
+    pool = MadePool("direct")
+    one, other = Scaled(2), Scaled(3)
+    for _ in range(2):
+        assert fed(one, pool)[:, 0, 0, 0].tolist() == [6, 2, 8]
+        assert fed(other, pool)[:, 0, 0, 0].tolist() == [9, 3, 12]
+
+
+def test_pools_of_other_content_are_not_confused(small: Path, tmp_path: Path) -> None:
+    other = write_small(tmp_path / "other.h5", seed=1)
+    scenarios = [SkeletonScenario(small), SkeletonScenario(other), SkeletonScenario(small, split=Split(seed=1))]
+    found = []
+    for scenario in (*scenarios, *scenarios):
+        pool = scenario.queries(()).pool
+        backbone = make_backbone("stgcn", {}, scenario.facts, 0)
+        found.append(fed(backbone, pool))
+        assert torch.equal(found[-1], pool.whole().rows(IDS).content.permute(0, 2, 3, 1))
+    assert len({tensor.numpy().tobytes() for tensor in found}) == 3
+
+
+def test_every_backbone_gets_its_own_arrangement(small: Path) -> None:
+    scenario = scenario_of(small)
+    offered, pool = scenario.facts.offered, scenario.queries(()).pool
+    gcn = GCN(offered["features"], offered["layout"])
+    stgcn = STGCN(offered["layout"], offered["channels"])
+    clips = fed(Backbone(), pool)
+    for _ in range(2):
+        trajectories, sums = Feed(gcn, CPU).inputs(pool, IDS).content
+        assert torch.equal(trajectories, clips.permute(0, 3, 2, 1).flatten(2))
+        torch.testing.assert_close(sums, torch.from_numpy(offered["layout"].adjacency()) @ trajectories)
+        assert torch.equal(fed(stgcn, pool), clips.permute(0, 2, 3, 1))
+
+
+def test_the_neighbour_sums_of_a_graph_are_taken_once(tmp_path: Path) -> None:
+    scenario = NodeScenario(write_planetoid(tmp_path))
+    pool = scenario.queries(()).pool
+    feeds = [Feed(make_backbone("gcn", {}, scenario.facts, seed), CPU) for seed in range(2)]
+    first, second = (feed.inputs(pool, IDS) for feed in feeds)
+    assert first.summed is not None
+    assert first.summed is second.summed
+    assert torch.equal(first.at, pool.whole().at[IDS])
+
+
+def test_augmented_samples_are_drawn_from_the_randomness_of_the_stage(small: Path) -> None:
+    """The stage seeds torch's generator: the same seed draws the same, the next draw is another."""
+    scenario = SkeletonScenario(small, augmentation=Augmentation())
+    pool = scenario.queries(()).pool
+    feed = Feed(make_backbone("stgcn", {}, scenario.facts, 0), CPU)
+    with torch.random.fork_rng():
+        torch.manual_seed(5)
+        first, second = (feed.training_inputs(pool, IDS).content for _ in range(2))
+        torch.manual_seed(5)
+        np.random.default_rng().random()
+        again = feed.training_inputs(pool, IDS).content
+        torch.manual_seed(6)
+        other = feed.training_inputs(pool, IDS).content
+    assert torch.equal(first, again)
+    assert not torch.equal(first, second)
+    assert not torch.equal(first, other)
+    plain = feed.inputs(pool, IDS).content
+    assert torch.equal(plain, feed.inputs(pool, IDS).content)
+    assert not torch.equal(plain, first)
+
+
+def test_augmented_samples_are_arranged_like_all_others(tmp_path: Path) -> None:
+    pool = MadePool("drawn", augmented=True)
+    backbone = made(tmp_path / "cut.py", frames=3)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        drawn = Feed(backbone, CPU).training_inputs(pool, IDS).content
+    assert drawn.shape == (3, 1, 3, 2)
+    noise = drawn[:, 0, 0, 0] - IDS
+    assert (noise > 0).all()
+    torch.testing.assert_close(noise, noise[:1].expand(3))
+
+
+def test_a_pool_that_does_not_augment_draws_nothing() -> None:
+    pool, feed = MadePool("plain"), Feed(Backbone(), CPU)
+    before = torch.get_rng_state()
+    assert torch.equal(feed.training_inputs(pool, IDS).content, feed.inputs(pool, IDS).content)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+class Centring(Backbone):
+    """Arranges clips by writing into those it is given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(1, 1)
+
+    def arrange(self, clips: Tensor) -> Tensor:
+        return clips.sub_(clips.mean())
+
+
+@pytest.mark.parametrize("actors", [1, 2])
+def test_a_backbone_that_arranges_clips_in_place_spoils_those_of_no_other(
+    small: Path, tmp_path: Path, actors: int
+) -> None:
+    path = small if actors == 1 else write_small(tmp_path / "two.h5", actors=2)
+    pools = [SkeletonScenario(path, split=Split(seed=seed)).queries(()).pool for seed in range(2)]
+    before = [fed(Backbone(), pool) for pool in pools]
+    assert not torch.equal(fed(Centring(), pools[0]), before[0])
+    for pool, clips in zip(pools, before, strict=True):
+        assert torch.equal(fed(Backbone(), pool), clips)
+        assert torch.equal(pool.whole().rows(IDS).content, clips)
+
+
+class Changed(Backbone):
+    def __init__(self, change: Any) -> None:
+        super().__init__()
+        self.change = change
+
+    def arrange(self, clips: Tensor) -> Any:
+        return self.change(clips)
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (lambda _: None, "NoneType"),
+        (lambda clips: clips[1:], r"\(9, 1, 4, 2\)"),
+        (lambda clips: clips.sum(), r"\(\)"),
+        (lambda clips: (clips, clips[:1]), r"\(1, 1, 4, 2\)"),
+        (lambda clips: [clips], "list"),
+    ],
+)
+def test_an_arrangement_without_a_row_per_clip_is_refused(change: Any, found: str) -> None:
+    expected = f"^backbone Changed: `arrange` gives {found}; expected tensors with 10 rows, one per clip"
+    with pytest.raises(InputError, match=expected):
+        fed(Changed(change), MadePool("rows"))
+
+
+def test_what_is_written_into_a_batch_stays_in_that_batch(small: Path) -> None:
+    pool, feed = scenario_of(small).queries(()).pool, Feed(Backbone(), CPU)
+    before = feed.inputs(pool, IDS).content.clone()
+    feed.inputs(pool, IDS).content.zero_()
+    assert torch.equal(feed.inputs(pool, IDS).content, before)
+    assert torch.equal(pool.whole().rows(IDS).content, before)
