@@ -18,6 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from skeleton_cgl.blame import blamed_on_file, blaming
 from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.errors import InputError
 
@@ -46,6 +47,12 @@ class Registry:
     def is_built_in(self, name: str) -> bool:
         return name in _modules(self.package)
 
+    def code_of(self, name: str) -> str | None:
+        """Return a digest of the file that a component of a user's own is in; None for a built-in one."""
+        if self.is_built_in(name):
+            return None
+        return hashlib.sha256(Path(inspect.getfile(self.find(name))).read_bytes()).hexdigest()
+
     def find(self, name: str) -> type[Any]:
         """Return the class called `name`; refuse what is not found or not of this kind, saying what was expected."""
         if self.is_built_in(name):
@@ -61,7 +68,7 @@ class Registry:
     def _loaded(self, address: str, name: str) -> type[Any]:
         try:
             found = _load(address)
-        except (ImportError, AttributeError, TypeError, ValueError) as error:
+        except Exception as error:
             raise InputError(f"{self.kind} {name!r}: {error}") from error
         base = _load(self.base)
         if not (inspect.isclass(found) and issubclass(found, base)):
@@ -74,7 +81,9 @@ class Registry:
         try:
             module = UserFile(path.resolve(), path.read_bytes()).module()
         except Exception as error:
-            raise InputError(f"{self.kind} {path}: cannot be imported: {type(error).__name__}: {error}") from error
+            raise InputError(
+                f"{self.kind} {path}: cannot be imported: {blamed_on_file(error, path.resolve())}"
+            ) from error
         return self._only_class(module, str(path))
 
     def _only_class(self, module: Any, name: str) -> type[Any]:
@@ -107,7 +116,8 @@ class Registry:
             if accepted[key].default is inspect.Parameter.empty and key not in parameters:
                 raise InputError(f"{self.kind} {name!r}: parameter {key!r} is missing")
         try:
-            return found(**given, **parameters)
+            with blaming(f"{self.kind} {name!r}", found):
+                return found(**given, **parameters)
         except (TypeError, ValueError, RuntimeError) as error:
             raise InputError(f"{self.kind} {name!r}: {error}") from error
 

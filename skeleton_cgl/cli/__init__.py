@@ -1,6 +1,7 @@
 """The command line: `skeleton-cgl VERB`. Each verb checks its input, calls the library, and prints what came out."""
 
 import sys
+import traceback
 
 import typer
 
@@ -28,4 +29,6 @@ def main() -> None:
         app()
     except InputError as error:
         typer.echo(f"error: {error}", err=True)
+        if "--traceback" in sys.argv and error.__cause__ is not None:
+            typer.echo("".join(traceback.format_exception(error)), err=True)
         sys.exit(2)

@@ -9,6 +9,7 @@ import typer
 from tqdm import tqdm
 from typer.core import TyperGroup
 
+from skeleton_cgl.blame import blaming
 from skeleton_cgl.config import set_field
 from skeleton_cgl.errors import InputError
 
@@ -185,7 +186,9 @@ def prepare_own(
     given: dict[str, Any] = {}
     for assignment in parameters or []:
         set_field(given, assignment)
-    _write(make_source(str(context.info_name), source, given), out, skip_bad, frames=frames, stream=stream)
+    reader = make_source(str(context.info_name), source, given)
+    with blaming(f"dataset {context.info_name!r}", reader):
+        _write(reader, out, skip_bad, frames=frames, stream=stream)
 
 
 @data.command()

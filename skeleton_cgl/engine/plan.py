@@ -5,11 +5,13 @@ sweep is one plan of several variants.
 """
 
 import hashlib
+import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from skeleton_cgl.backbones.backbone import backbones_for
+from skeleton_cgl.blame import blaming
 from skeleton_cgl.engine.learners import make_learner
 from skeleton_cgl.engine.orders import AskedOrder, make_orders
 from skeleton_cgl.engine.rows import LearnerRow, RunRow, StudyRow
@@ -17,7 +19,7 @@ from skeleton_cgl.engine.study import Component, Study
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.learner import Learner
 from skeleton_cgl.process import choose_device
-from skeleton_cgl.registry import METHODS
+from skeleton_cgl.registry import METHODS, SCENARIOS
 from skeleton_cgl.scenarios.lessons import Order, Prefix, describe, tokens
 from skeleton_cgl.scenarios.scenario import Scenario
 from skeleton_cgl.seeds import seed_of
@@ -89,8 +91,17 @@ class Plan:
 
     @property
     def digests(self) -> list[str]:
-        """The digests of all scenarios, variant by variant."""
-        return [scenario.digest for scenarios in self.scenarios for scenario in scenarios]
+        """The digests of all scenarios, variant by variant; then those of the code of users' own, if any takes part."""
+        codes: dict[str | None, None] = {}
+        for variant, (scenario, *_) in zip(self.variants, self.scenarios, strict=True):
+            codes[_code_of_scenario(variant)] = None
+            for components, registry in (
+                (variant.backbone, backbones_for(scenario.facts.takes)),
+                (variant.methods, METHODS),
+            ):
+                codes.update(dict.fromkeys(registry.code_of(component.name) for component in components))
+        found = [scenario.digest for scenarios in self.scenarios for scenario in scenarios]
+        return [*found, *(f"code {code}" for code in codes if code is not None)]
 
     @property
     def orders(self) -> set[Order]:
@@ -130,8 +141,8 @@ def make_plan(study: Study) -> Plan:
             raise InputError(f"study {study.name!r}: sweep: the classes differ; make studies of their own of them")
         if scenarios[0].problem.metrics != first.problem.metrics:
             raise InputError(f"study {study.name!r}: sweep: the metrics differ; make studies of their own of them")
-        for backbone in variant.study.backbone:
-            for method in variant.study.methods:
+        for backbone, method in itertools.product(variant.study.backbone, variant.study.methods):
+            with blaming(f"study {study.name!r}: scenario", *scenarios):
                 _check_fit(variant.study, scenarios[0], backbone, method)
                 registry = backbones_for(scenarios[0].facts.takes)
                 rows = (backbone.row(registry), method.row(METHODS))
@@ -150,10 +161,17 @@ def _add_learner(plan: Plan, root: Stage) -> None:
         "backbone": root.backbone.identity(backbones_for(scenarios[0].facts.takes)),
         "method": root.method.identity(METHODS),
     }
+    code = _code_of_scenario(study)
+    if code is not None:
+        identity["scenario code"] = code
     for repeat, scenario in enumerate(scenarios):
         own = json.dumps({**identity, "scenario": scenario.digest, "seed": study.seed + repeat}, sort_keys=True)
         for asked, noise in _runs(study, orders):
             _add_run(plan, own, replace(root, repeat=repeat, noise=noise), scenario.lessons(asked.order), asked)
+
+
+def _code_of_scenario(study: Study) -> str | None:
+    return SCENARIOS.code_of(study.scenario.get("kind", "skeleton"))
 
 
 def _runs(study: Study, orders: list[AskedOrder]) -> Iterator[tuple[AskedOrder, int]]:

@@ -53,8 +53,8 @@ class StudyRow:
     """A study as the store knows it, without its data.
 
     number: in its store, 0 before it is kept. spec: the study file as JSON. digests: of its scenarios, variant by
-    variant. units: the names of what orders arrange. default: the order of the default tasks. metrics: what is
-    recorded, the leading one first.
+    variant, and of the code of users' own. units: the names of what orders arrange. default: the order of the default
+    tasks. metrics: what is recorded, the leading one first.
     """
 
     number: int

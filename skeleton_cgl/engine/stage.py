@@ -79,7 +79,7 @@ def learn_branch(
         except (Exception, SystemExit) as error:  # noqa: BLE001
             # A user's method or backbone may raise anything; it costs this branch, and is told.
             trace = "".join(traceback.format_exception(error))
-            reason = blamed(error, learner.method, learner.backbone)
+            reason = blamed(error, learner.method, learner.backbone, scenario)
             outcomes.append(Outcome(stage.key, failure=Failure(reason, trace)))
             break
         made = Made(

@@ -52,9 +52,8 @@ class Component(Checked):
             if parameters.get(name) == as_before:
                 del parameters[name]
         identity = {"class": found.__qualname__, "parameters": parameters}
-        if not registry.is_built_in(self.name):
-            identity["code"] = hashlib.sha256(Path(inspect.getfile(found)).read_bytes()).hexdigest()
-        return identity
+        code = registry.code_of(self.name)
+        return identity if code is None else {**identity, "code": code}
 
     def row(self, registry: Registry) -> ComponentRow:
         """Return the component as the store keeps it."""

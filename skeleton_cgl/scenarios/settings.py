@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from skeleton_cgl.blame import blaming
 from skeleton_cgl.config import Checked, check
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.registry import SCENARIOS
@@ -27,4 +28,6 @@ def check_scenario(fields: Mapping[str, Any], where: str = "scenario") -> Scenar
 
 def make_scenario(fields: Mapping[str, Any], seed: int) -> Scenario:
     """Return the scenario these fields describe, what it draws drawn from `seed`."""
-    return check_scenario(fields).make(seed)
+    settings = check_scenario(fields)
+    with blaming(f"scenario {fields.get('kind', 'skeleton')!r}", settings):
+        return settings.make(seed)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from skeleton_cgl.blame import blaming
 from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.registry import DATASETS, arguments_of
@@ -27,7 +28,9 @@ def open_dataset(name_or_path: str | Path | Source) -> Archive:
     name = str(name_or_path)
     path = Path(name)
     if name in DATASETS.names() or path.suffix == ".py" or (":" in name and not path.exists()):
-        return Archive.in_memory(make_source(name))
+        source = make_source(name)
+        with blaming(f"dataset {name!r}", source):
+            return Archive.in_memory(source)
     if not path.exists() and path.suffix == "":
         raise InputError(f"{name}: neither an archive nor a known data set{did_you_mean(name, DATASETS.names())}")
     return Archive.open(path)

@@ -103,9 +103,8 @@ def test_disparity_is_that_of_the_final_scores(case: Case, folder: Path, store: 
             assert table.loc[learner.number, "MOPD"] == pytest.approx(spread.max())
 
 
+@pytest.mark.parametrize("case", [case for case in CASES if case is not STREAM], ids=str)
 def test_a_lesson_is_learned(case: Case, folder: Path) -> None:
-    if case is STREAM:
-        pytest.skip("a piece of a stream is seen once")
     study = study_of(case, folder, training={"epochs": 60, "learning_rate": 0.02, "device": "cpu"})
     plan = make_plan(study)
     stage = plan.stages[plan.runs[0].keys[0]]
@@ -211,9 +210,8 @@ def test_on_a_stream_the_head_knows_no_class_before_it_appears(folder: Path, tmp
     assert sorted(learner.head.outputs) == [0, 1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize("case", [STREAM], ids=str, indirect=True)
 def test_a_reservoir_remembers_through_steps_alone(folder: Path, store: Path, case: Case) -> None:
-    if case is not STREAM:
-        pytest.skip("for the stream")
     plan, records = make_plan(study_of(case, folder)), records_of(store)
     kept = [records[run.keys[-1]].made.kept for run in plan.runs]
     names = [plan.learners[run.learner].method.name for run in plan.runs]

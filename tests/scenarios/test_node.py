@@ -107,11 +107,10 @@ def test_the_digest_follows_graph_and_setting(tmp_path: Path) -> None:
     assert len(set(digests)) == 6
 
 
-@needs("planetoid")
 def test_nodes_go_through_orders_tree_and_store_unchanged(tmp_path: Path) -> None:
     study = Study(
         name="cora",
-        scenario={"kind": "node", "data": str(PLANETOID), "classes": list(range(6))},
+        scenario={"kind": "node", "data": str(write_planetoid(tmp_path, classes=6))},
         backbone={"name": "gcn", "width": 8, "depth": 1},
         methods=["bare", "ewc", {"name": "replay", "count": 12}],
         training={"epochs": 2},

@@ -6,7 +6,7 @@ from math import exp, log
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, confusion_matrix, recall_score, roc_auc_score
 from torch import Tensor
@@ -90,6 +90,7 @@ def test_answering_one_class_off_among_those_allowed_scores_zero(order: list, se
         np.testing.assert_array_equal(counts.sum(axis=1), np.bincount(truth, minlength=CLASSES))
 
 
+@settings(max_examples=40)
 @given(order=orders(), setting=st.sampled_from(SETTINGS), seed=st.integers(0, 999))
 def test_counts_are_those_of_the_largest_allowed_answer(order: list, setting: str, seed: int) -> None:
     """Counts and accuracies are scikit-learn's for the class that plain Python finds."""
@@ -303,6 +304,7 @@ def precision_by_hand(labels: list[float], found: list[float]) -> float:
     return total
 
 
+@settings(max_examples=25)
 @given(seed=st.integers(0, 999), levels=st.sampled_from([2, 4, 100]))
 def test_many_labels_are_scored_as_by_hand_and_by_scikit_learn(seed: int, levels: int) -> None:
     """With ties (few levels), and labels that are not known, each of which leaves its query out of that label."""
@@ -456,6 +458,7 @@ def many_labels_case(seed: int) -> tuple[Tensor, Truth, Tensor]:
 @pytest.mark.parametrize(
     ("problem", "case"), [(OneClass(), one_class_case), (ManyLabels(), many_labels_case)], ids=["class", "labels"]
 )
+@settings(max_examples=25)
 @given(seed=st.integers(0, 99), new=st.permutations(range(5)))
 def test_permuting_the_classes_permutes_the_measures(
     problem: Problem, case: Callable[[int], tuple[Tensor, Truth, Tensor]], seed: int, new: list[int]
@@ -474,6 +477,7 @@ def test_permuting_the_classes_permutes_the_measures(
     assert not np.isnan(before[0].values).all()
 
 
+@settings(max_examples=25)
 @given(seed=st.integers(0, 99), new=st.permutations(range(4)))
 def test_permuting_the_groups_of_links_permutes_the_measures(seed: int, new: list[int]) -> None:
     answers, labels = drawn(seed, 40, 1), (drawn(seed + 1, 40) > 0).long()
