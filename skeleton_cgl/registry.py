@@ -115,11 +115,14 @@ class Registry:
         for key in free:
             if accepted[key].default is inspect.Parameter.empty and key not in parameters:
                 raise InputError(f"{self.kind} {name!r}: parameter {key!r} is missing")
+        what = f"{self.kind} {name!r}"
         try:
-            with blaming(f"{self.kind} {name!r}", found):
-                return found(**given, **parameters)
+            with blaming(what, found):
+                return _made(what, found, {**given, **parameters})
+        except InputError:
+            raise
         except (TypeError, ValueError, RuntimeError) as error:
-            raise InputError(f"{self.kind} {name!r}: {error}") from error
+            raise InputError(f"{what}: {error}") from error
 
     def described(self) -> dict[str, str]:
         """Return, for every known name, the first sentence of its description and the parameters it may be given."""
@@ -182,6 +185,13 @@ _LOADED: dict[UserFile, ModuleType] = {}
 def loaded_files() -> tuple[UserFile, ...]:
     """Return the files of users' own that are loaded; another process has to load them to know what they define."""
     return tuple(_LOADED)
+
+
+def _made(what: str, found: type[Any], arguments: Mapping[str, Any]) -> Any:
+    try:
+        return found(**arguments)
+    except InputError as error:
+        raise InputError(f"{what}: {error}") from error
 
 
 @cache

@@ -12,6 +12,7 @@ from skeleton_cgl.engine.checking import of_learners as learners
 from skeleton_cgl.engine.checking import of_methods as methods
 from skeleton_cgl.engine.checking.promise import Check
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.registry import METHODS
 from skeleton_cgl.skeletons import write_archive
 from skeleton_cgl.skeletons.sources.synthetic import SyntheticSource
 from tests.conftest import Run
@@ -391,3 +392,13 @@ def test_parameters_reach_the_constructor(run: Run) -> None:
     code, printed, _ = run("check", "ewc", "--set", "strength=-1")
     assert code == 1
     assert "FAILED     can be made with its defaults: method 'ewc': strength -1 is negative" in printed
+
+
+def test_what_a_constructor_refuses_is_told_once_wherever_it_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text("from skeleton_cgl.methods.ewc import EWC\n\n\nclass Mine(EWC):\n    pass\n", encoding="utf-8")
+    with pytest.raises(InputError, match=rf"^method '{path}': strength -1 is negative$"):
+        METHODS.make(str(path), {"strength": -1})
+    path.write_text(f"{METHOD}\n    def __init__(self, a=0):\n        raise ValueError('no')\n", encoding="utf-8")
+    with pytest.raises(InputError, match=rf"^method '{path}': ValueError: no \(.*, in `__init__` of Mine\)$"):
+        METHODS.make(str(path), {})

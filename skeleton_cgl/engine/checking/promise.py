@@ -64,15 +64,8 @@ def promise(sentence: str, essential: bool = True) -> Callable[[Callable[[Bench]
 def _told(error: BaseException, bench: Bench) -> str:
     """Return an error in one line, with file, line and moment where it happened in the subject's code."""
     if isinstance(error, InputError | LearningFailed):
-        if not isinstance(error.__cause__, Exception) or isinstance(error.__cause__, InputError):
-            return str(error)
-        place = _blamed(error.__cause__, bench)
-        return str(error) if "(" not in place or place in str(error) else place
-    return _blamed(error, bench)
-
-
-def _blamed(error: BaseException, bench: Bench) -> str:
-    # Never made, for the error may be in its constructor: only its class is looked at.
+        return str(error)
+    # Not made anew, for the error may be in its constructor: only its class is looked at.
     return blamed(error, object.__new__(bench.subject.found))
 
 
