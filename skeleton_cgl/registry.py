@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from skeleton_cgl.blame import blamed_on_file, blaming
+from skeleton_cgl.blame import blamed, blamed_on_file
 from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.errors import InputError
 
@@ -116,10 +116,12 @@ class Registry:
             if accepted[key].default is inspect.Parameter.empty and key not in parameters:
                 raise InputError(f"{self.kind} {name!r}: parameter {key!r} is missing")
         try:
-            with blaming(f"{self.kind} {name!r}", found):
-                return found(**given, **parameters)
-        except (TypeError, ValueError, RuntimeError) as error:
+            return found(**given, **parameters)
+        except ValueError as error:
+            # How a constructor refuses a value: in its own words.
             raise InputError(f"{self.kind} {name!r}: {error}") from error
+        except Exception as error:
+            raise InputError(f"{self.kind} {name!r}: {blamed(error, found)}") from error
 
     def described(self) -> dict[str, str]:
         """Return, for every known name, the first sentence of its description and the parameters it may be given."""
