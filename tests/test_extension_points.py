@@ -130,6 +130,16 @@ def own(tmp_path: Path) -> dict[str, Path]:
     return paths
 
 
+def naming(kind: str, own: dict[str, Path]) -> dict[str, Any]:
+    """Return the fields of a study that name the file of one kind; the reader is named anyway."""
+    fields: dict[str, dict[str, Any]] = {
+        "method": {"methods": [str(own["method"])]},
+        "backbone": {"backbone": [str(own["backbone"])]},
+        "scenario": {"scenario": {"kind": str(own["scenario"])}},
+    }
+    return fields.get(kind, {})
+
+
 def write_study(folder: Path, own: dict[str, Path], **changes: Any) -> Path:
     """Write a study on the reader's recordings with built-in components, but for what `changes` says."""
     fields = {
@@ -242,11 +252,7 @@ CHANGED = {
 
 @pytest.mark.parametrize("kind", CHANGED)
 def test_changed_code_is_another_study(run: Run, tmp_path: Path, own: dict[str, Path], kind: str) -> None:
-    changes: dict[str, Any] = {
-        "method": {"methods": [str(own["method"])]},
-        "scenario": {"scenario": {"kind": str(own["scenario"])}},
-    }[kind]
-    study = write_study(tmp_path, own, training={"epochs": 20, "learning_rate": 0.01}, **changes)
+    study = write_study(tmp_path, own, training={"epochs": 20, "learning_rate": 0.01}, **naming(kind, own))
     before = table_of(run, tmp_path, study)
     assert table_of(run, tmp_path, study) == before
     own[kind].write_text(CHANGED[kind])
@@ -359,13 +365,7 @@ def test_a_file_that_cannot_be_imported_is_refused_with_its_line(
     run: Run, tmp_path: Path, own: dict[str, Path], kind: str
 ) -> None:
     own[kind].write_text(FILES[kind] + "\n\n{}['what is missing']\n")
-    changes: dict[str, Any] = {
-        "method": {"methods": [str(own["method"])]},
-        "backbone": {"backbone": [str(own["backbone"])]},
-        "scenario": {"scenario": {"kind": str(own["scenario"])}},
-        "dataset": {},
-    }[kind]
-    code, _, errors = run("run", write_study(tmp_path, own, **changes), "--store", tmp_path / "x.db")
+    code, _, errors = run("run", write_study(tmp_path, own, **naming(kind, own)), "--store", tmp_path / "x.db")
     line = len(own[kind].read_text().splitlines())
     assert code == 2
     assert f"cannot be imported: KeyError: 'what is missing' ({own[kind]}, line {line})" in errors
@@ -375,8 +375,7 @@ def test_a_file_that_cannot_be_imported_is_refused_with_its_line(
 def test_an_error_in_a_constructor_is_one_line(run: Run, tmp_path: Path, own: dict[str, Path], kind: str) -> None:
     head = {"method": "strength=1.0):\n", "backbone": "width=8):\n"}[kind]
     own[kind].write_text(FILES[kind].replace(head, f"{head}        {{}}['what is missing']\n"))
-    field = {"method": "methods", "backbone": "backbone"}[kind]
-    study = write_study(tmp_path, own, **{field: [str(own[kind])]})
+    study = write_study(tmp_path, own, **naming(kind, own))
     code, _, errors = run("run", study, "--store", tmp_path / "x.db")
     assert code == 2
     assert "KeyError: 'what is missing'" in errors
