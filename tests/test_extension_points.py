@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -201,17 +202,23 @@ def test_a_reader_is_one_file(run: Run, tmp_path: Path, own: dict[str, Path]) ->
     assert rows_of(table_of(run, tmp_path, study)) == straight
 
 
-def test_a_class_of_a_module_is_called_by_both(
-    run: Run, tmp_path: Path, own: dict[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def importable(tmp_path: Path, own: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Path]]:
+    """The files as modules that can be imported."""
     monkeypatch.syspath_prepend(tmp_path)
-    study = write_study(tmp_path, own, methods=["own_method:Pulled"], backbone=["own_backbone:Flat"])
-    study.write_text(study.read_text().replace(str(own["dataset"]), "own_dataset:Twitches"))
+    yield own
+    for path in own.values():
+        sys.modules.pop(path.stem, None)
+
+
+def test_a_class_of_a_module_is_called_by_both(run: Run, tmp_path: Path, importable: dict[str, Path]) -> None:
+    study = write_study(tmp_path, importable, methods=["own_method:Pulled"], backbone=["own_backbone:Flat"])
+    study.write_text(study.read_text().replace(str(importable["dataset"]), "own_dataset:Twitches"))
     assert [row[:2] for row in rows_of(table_of(run, tmp_path, study))] == [["Pulled", "2"]]
 
 
 @pytest.fixture
-def installed(tmp_path: Path, own: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> Any:
+def installed(tmp_path: Path, importable: dict[str, Path]) -> Iterator[dict[str, Path]]:
     """A distribution that adds one of each kind by entry points, as if it were installed."""
     described = tmp_path / "cgl_extras-1.0.dist-info"
     described.mkdir()
@@ -220,12 +227,9 @@ def installed(tmp_path: Path, own: dict[str, Path], monkeypatch: pytest.MonkeyPa
     (described / "entry_points.txt").write_text(
         "\n".join(f"[skeleton_cgl.{kind}s]\nextra-{kind} = own_{kind}:{name}\n" for kind, name in points.items())
     )
-    monkeypatch.syspath_prepend(tmp_path)
     registry._entry_points.cache_clear()
-    yield own
+    yield importable
     registry._entry_points.cache_clear()
-    for kind in points:
-        sys.modules.pop(f"own_{kind}", None)
 
 
 def test_an_installed_package_adds_names(run: Run, tmp_path: Path, installed: dict[str, Path]) -> None:

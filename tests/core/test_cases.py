@@ -4,13 +4,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from sklearn.metrics import average_precision_score, roc_auc_score
 
 from skeleton_cgl import Results, Study
+from skeleton_cgl.engine.forecast import forecast
 from skeleton_cgl.engine.plan import make_plan
 from skeleton_cgl.engine.record import same_content
 from skeleton_cgl.engine.run import run_study
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.learner import Learner
+from skeleton_cgl.scenarios.problem import ManyLabels, Truth
 from tests.core.cases import (
     AT_BORDERS,
     CASES,
@@ -25,6 +29,7 @@ from tests.core.cases import (
     records_of,
     study_of,
 )
+from tests.core.community import CLASSES
 from tests.core.scores_by_hand import expected_scores
 
 # Dask's scheduler leaves closing some of its sockets to the garbage collector.
@@ -220,6 +225,52 @@ def test_a_reservoir_remembers_through_steps_alone(folder: Path) -> None:
     kept = streamed(study_of(STREAM, folder, methods=[RESERVOIR])).method.state()
     assert kept["seen"] == 72
     assert len(kept["ids"].unique()) == len(kept["labels"]) == 8
+
+
+def test_a_stream_is_forecast_as_passed_through_once(folder: Path) -> None:
+    study = study_of(STREAM, folder, methods=["bare"], training={"epochs": 1_000_000, "device": "cpu"})
+    seconds = forecast(study).seconds
+    assert seconds is not None
+    assert seconds < 600
+
+
+def test_the_strength_of_lwf_does_not_grow_with_the_number_of_domains(folder: Path) -> None:
+    """A model that has just begun is near its teacher: distilled once, L ≈ CE + λ H with H ≤ log K."""
+    study = study_of(
+        DOMAINS, folder, methods=[{"name": "lwf", "strength": 1000}], training={"epochs": 1, "device": "cpu"}
+    )
+    plan = make_plan(study)
+    scenario = plan.scenarios[0][0]
+    stages = [plan.stages[key] for key in plan.runs[0].keys]
+    learner = stages[0].new_learner(study, scenario)
+    for stage in stages:
+        told: list[float] = []
+        learner.learn(
+            scenario.experience(stage.prefix), stage.seed(study), lambda _epoch, loss, told=told: told.append(loss)
+        )
+        assert told[0] < 1.5 * 1000 * np.log(CLASSES)
+
+
+def test_many_labels_are_judged_in_every_domain_by_itself() -> None:
+    random = np.random.default_rng(0)
+    labels, answers = random.integers(2, size=(60, 3)), random.normal(size=(60, 3))
+    domains = random.integers(4, size=60)
+    groups = [(domain, label) for domain in range(4) for label in range(3)]
+    truth = Truth(
+        labels=torch.from_numpy(labels).float(),
+        asked=torch.from_numpy(np.stack([domains == domain for domain, _ in groups], axis=1)),
+        unit=torch.tensor([domain for domain, _ in groups]),
+        units=4,
+        output=torch.tensor([label for _, label in groups]),
+    )
+    everything = torch.ones(60, 3, dtype=torch.bool)
+    for measure in ManyLabels().measure(torch.from_numpy(answers), truth, everything, "test"):
+        score = {"average_precision": average_precision_score, "roc_auc": roc_auc_score}[measure.metric]
+        expected = [
+            score(labels[domains == domain], answers[domains == domain], average="macro") for domain in range(4)
+        ]
+        np.testing.assert_allclose(measure.values, expected)
+        assert measure.asked.tolist() == [3 * int((domains == domain).sum()) for domain in range(4)]
 
 
 def test_every_made_up_file_is_one_case_or_a_method() -> None:
