@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from skeleton_cgl.blame import blamed_on_file, blaming
+from skeleton_cgl.blame import blamed, blamed_on_file
 from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.errors import InputError
 
@@ -115,14 +115,13 @@ class Registry:
         for key in free:
             if accepted[key].default is inspect.Parameter.empty and key not in parameters:
                 raise InputError(f"{self.kind} {name!r}: parameter {key!r} is missing")
-        what = f"{self.kind} {name!r}"
         try:
-            with blaming(what, found):
-                return _made(what, found, {**given, **parameters})
-        except InputError:
-            raise
-        except (TypeError, ValueError, RuntimeError) as error:
-            raise InputError(f"{what}: {error}") from error
+            return found(**given, **parameters)
+        except ValueError as error:
+            # How a constructor refuses a value: in its own words.
+            raise InputError(f"{self.kind} {name!r}: {error}") from error
+        except Exception as error:
+            raise InputError(f"{self.kind} {name!r}: {blamed(error, found)}") from error
 
     def described(self) -> dict[str, str]:
         """Return, for every known name, the first sentence of its description and the parameters it may be given."""
@@ -185,13 +184,6 @@ _LOADED: dict[UserFile, ModuleType] = {}
 def loaded_files() -> tuple[UserFile, ...]:
     """Return the files of users' own that are loaded; another process has to load them to know what they define."""
     return tuple(_LOADED)
-
-
-def _made(what: str, found: type[Any], arguments: Mapping[str, Any]) -> Any:
-    try:
-        return found(**arguments)
-    except InputError as error:
-        raise InputError(f"{what}: {error}") from error
 
 
 @cache

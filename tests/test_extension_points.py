@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,16 @@ def own(tmp_path: Path) -> dict[str, Path]:
     return paths
 
 
+def naming(kind: str, own: dict[str, Path]) -> dict[str, Any]:
+    """Return the fields of a study that name the file of one kind; the reader is named anyway."""
+    fields: dict[str, dict[str, Any]] = {
+        "method": {"methods": [str(own["method"])]},
+        "backbone": {"backbone": [str(own["backbone"])]},
+        "scenario": {"scenario": {"kind": str(own["scenario"])}},
+    }
+    return fields.get(kind, {})
+
+
 def write_study(folder: Path, own: dict[str, Path], **changes: Any) -> Path:
     """Write a study on the reader's recordings with built-in components, but for what `changes` says."""
     fields = {
@@ -191,17 +202,23 @@ def test_a_reader_is_one_file(run: Run, tmp_path: Path, own: dict[str, Path]) ->
     assert rows_of(table_of(run, tmp_path, study)) == straight
 
 
-def test_a_class_of_a_module_is_called_by_both(
-    run: Run, tmp_path: Path, own: dict[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def importable(tmp_path: Path, own: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Path]]:
+    """The files as modules that can be imported."""
     monkeypatch.syspath_prepend(tmp_path)
-    study = write_study(tmp_path, own, methods=["own_method:Pulled"], backbone=["own_backbone:Flat"])
-    study.write_text(study.read_text().replace(str(own["dataset"]), "own_dataset:Twitches"))
+    yield own
+    for path in own.values():
+        sys.modules.pop(path.stem, None)
+
+
+def test_a_class_of_a_module_is_called_by_both(run: Run, tmp_path: Path, importable: dict[str, Path]) -> None:
+    study = write_study(tmp_path, importable, methods=["own_method:Pulled"], backbone=["own_backbone:Flat"])
+    study.write_text(study.read_text().replace(str(importable["dataset"]), "own_dataset:Twitches"))
     assert [row[:2] for row in rows_of(table_of(run, tmp_path, study))] == [["Pulled", "2"]]
 
 
 @pytest.fixture
-def installed(tmp_path: Path, own: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> Any:
+def installed(tmp_path: Path, importable: dict[str, Path]) -> Iterator[dict[str, Path]]:
     """A distribution that adds one of each kind by entry points, as if it were installed."""
     described = tmp_path / "cgl_extras-1.0.dist-info"
     described.mkdir()
@@ -210,12 +227,9 @@ def installed(tmp_path: Path, own: dict[str, Path], monkeypatch: pytest.MonkeyPa
     (described / "entry_points.txt").write_text(
         "\n".join(f"[skeleton_cgl.{kind}s]\nextra-{kind} = own_{kind}:{name}\n" for kind, name in points.items())
     )
-    monkeypatch.syspath_prepend(tmp_path)
     registry._entry_points.cache_clear()
-    yield own
+    yield importable
     registry._entry_points.cache_clear()
-    for kind in points:
-        sys.modules.pop(f"own_{kind}", None)
 
 
 def test_an_installed_package_adds_names(run: Run, tmp_path: Path, installed: dict[str, Path]) -> None:
@@ -242,11 +256,7 @@ CHANGED = {
 
 @pytest.mark.parametrize("kind", CHANGED)
 def test_changed_code_is_another_study(run: Run, tmp_path: Path, own: dict[str, Path], kind: str) -> None:
-    changes: dict[str, Any] = {
-        "method": {"methods": [str(own["method"])]},
-        "scenario": {"scenario": {"kind": str(own["scenario"])}},
-    }[kind]
-    study = write_study(tmp_path, own, training={"epochs": 20, "learning_rate": 0.01}, **changes)
+    study = write_study(tmp_path, own, training={"epochs": 20, "learning_rate": 0.01}, **naming(kind, own))
     before = table_of(run, tmp_path, study)
     assert table_of(run, tmp_path, study) == before
     own[kind].write_text(CHANGED[kind])
@@ -359,13 +369,7 @@ def test_a_file_that_cannot_be_imported_is_refused_with_its_line(
     run: Run, tmp_path: Path, own: dict[str, Path], kind: str
 ) -> None:
     own[kind].write_text(FILES[kind] + "\n\n{}['what is missing']\n")
-    changes: dict[str, Any] = {
-        "method": {"methods": [str(own["method"])]},
-        "backbone": {"backbone": [str(own["backbone"])]},
-        "scenario": {"scenario": {"kind": str(own["scenario"])}},
-        "dataset": {},
-    }[kind]
-    code, _, errors = run("run", write_study(tmp_path, own, **changes), "--store", tmp_path / "x.db")
+    code, _, errors = run("run", write_study(tmp_path, own, **naming(kind, own)), "--store", tmp_path / "x.db")
     line = len(own[kind].read_text().splitlines())
     assert code == 2
     assert f"cannot be imported: KeyError: 'what is missing' ({own[kind]}, line {line})" in errors
@@ -375,8 +379,7 @@ def test_a_file_that_cannot_be_imported_is_refused_with_its_line(
 def test_an_error_in_a_constructor_is_one_line(run: Run, tmp_path: Path, own: dict[str, Path], kind: str) -> None:
     head = {"method": "strength=1.0):\n", "backbone": "width=8):\n"}[kind]
     own[kind].write_text(FILES[kind].replace(head, f"{head}        {{}}['what is missing']\n"))
-    field = {"method": "methods", "backbone": "backbone"}[kind]
-    study = write_study(tmp_path, own, **{field: [str(own[kind])]})
+    study = write_study(tmp_path, own, **naming(kind, own))
     code, _, errors = run("run", study, "--store", tmp_path / "x.db")
     assert code == 2
     assert "KeyError: 'what is missing'" in errors

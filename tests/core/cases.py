@@ -42,7 +42,7 @@ def _made_up(name: str, stages: int, setting: str = "", **choices: Any) -> Case:
 DOMAINS = _made_up("groups", 5, "domain-il", orders={"given": GROUP_ORDERS})
 PERIODS = _made_up("groups", 4, "time-il", orders={"tasks": "default"})
 LINKS = _made_up("links", 5, orders={"given": GROUP_ORDERS}, methods=(*METHODS, SAMPLE_EWC))
-LABELS = [_made_up("labels", 5, setting, methods=(*METHODS, SAMPLE_EWC)) for setting in ("class-il", "task-il")]
+LABELS = [_made_up("labels", 5, setting) for setting in ("class-il", "task-il")]
 STREAM = _made_up("stream", 11, methods=("bare", RESERVOIR))
 CASES = [
     *(Case(f"skeletons {setting}", {"setting": setting}, 5) for setting in ("class-il", "task-il")),

@@ -400,5 +400,5 @@ def test_what_a_constructor_refuses_is_told_once_wherever_it_is_written(tmp_path
     with pytest.raises(InputError, match=rf"^method '{path}': strength -1 is negative$"):
         METHODS.make(str(path), {"strength": -1})
     path.write_text(f"{METHOD}\n    def __init__(self, a=0):\n        raise ValueError('no')\n", encoding="utf-8")
-    with pytest.raises(InputError, match=rf"^method '{path}': ValueError: no \(.*, in `__init__` of Mine\)$"):
+    with pytest.raises(InputError, match=rf"^method '{path}': no$"):
         METHODS.make(str(path), {})

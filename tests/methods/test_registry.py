@@ -134,3 +134,28 @@ def test_parameters_that_do_not_fit_are_refused(parameters: dict, message: str) 
 def test_what_a_constructor_refuses_is_said_with_the_name() -> None:
     with pytest.raises(InputError, match="method 'gem': margin -1 is negative"):
         METHODS.make("gem", {"margin": -1})
+
+
+CONSTRUCTOR = (
+    "from skeleton_cgl.learning.method import Method\n"
+    "class Mine(Method):\n"
+    "    def __init__(self, weight=1):\n"
+    "        if weight < 0:\n"
+    "            raise ValueError(f'weight {weight} is negative')\n"
+    "        self.root = {}[weight]\n"
+)
+
+
+def test_a_constructor_refuses_in_its_own_words_and_its_errors_are_told_with_their_place(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(CONSTRUCTOR)
+    for parameters, message in (
+        ({"weight": -1}, "weight -1 is negative"),
+        ({"weight": 1}, f"KeyError: 1 ({file}, line 6, in `__init__` of Mine)"),
+        ({"weight": "a"}, f"({file}, line 4, in `__init__` of Mine)"),
+    ):
+        with pytest.raises(InputError) as refused:
+            METHODS.make(str(file), parameters)
+        assert str(refused.value).startswith(f"method '{file}': ")
+        assert str(refused.value).count("method ") == 1
+        assert str(refused.value).endswith(message)
