@@ -65,8 +65,7 @@ def _told(error: BaseException, bench: Bench) -> str:
     """Return an error in one line, with file, line and moment where it happened in the subject's code."""
     if isinstance(error, InputError | LearningFailed):
         return str(error)
-    # Not made anew, for the error may be in its constructor: only its class is looked at.
-    return blamed(error, object.__new__(bench.subject.found))
+    return blamed(error, bench.subject.found)
 
 
 def _trace(error: BaseException) -> str:
