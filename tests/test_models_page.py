@@ -98,7 +98,9 @@ def test_mistakes_in_a_method_are_told_in_the_words_of_the_page(folder: Path, mi
     findings = check_subject(subject, [check for check in checks_of(subject) if check not in SLOW])
     (failed,) = [str(finding).removeprefix("FAILED     ") for finding in findings if str(finding).startswith("FAILED")]
     told = next(row[1] for row in rows_below("## Check a method") if row[0] == mistake)
-    assert failed == told.removeprefix("`` ").removesuffix(" ``")
+    quoted = re.fullmatch(r"(`+) ?(.*?) ?\1", told)
+    assert quoted is not None
+    assert failed == quoted[2]
 
 
 def test_the_moments_are_those_of_a_method() -> None:
