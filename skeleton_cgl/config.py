@@ -3,10 +3,10 @@
 Every kind of file a user writes (layouts, studies) is a pydantic model derived from `Checked` and read by `read_yaml`.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -18,6 +18,14 @@ class Checked(BaseModel):
     """A frozen value whose fields are checked when it is made; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    younger: ClassVar[Mapping[str, Any]] = {}
+    """Fields that came while records were kept, each with the value that means "as before"."""
+
+    @property
+    def as_before(self) -> set[str]:
+        """The fields that digests leave out, so that keys stay what they were: younger ones that change nothing."""
+        return {name for name, value in self.younger.items() if getattr(self, name) == value}
 
 
 Model = TypeVar("Model", bound=Checked)

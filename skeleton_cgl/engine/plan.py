@@ -155,9 +155,10 @@ def _add_learner(plan: Plan, root: Stage) -> None:
     """Add all runs of a learner; `root` says which, at which point of the sweep."""
     study, scenarios = plan.variants[root.variant], plan.scenarios[root.variant]
     orders = make_orders(study.orders, scenarios[0].default, scenarios[0].unit_kind)
+    training = study.training.model_dump(mode="json", exclude=study.training.as_before)
     identity = {
         "version": RECORD_VERSION,
-        "training": {**study.training.model_dump(mode="json"), "device": choose_device(study.training.device).type},
+        "training": {**training, "device": choose_device(study.training.device).type},
         "backbone": root.backbone.identity(backbones_for(scenarios[0].facts.takes)),
         "method": root.method.identity(METHODS),
     }

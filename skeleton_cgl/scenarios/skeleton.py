@@ -10,7 +10,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from skeleton_cgl.config import check
+from skeleton_cgl.config import Checked, check
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.scenarios.classes import ClassTasks
 from skeleton_cgl.scenarios.inputs import Clips
@@ -60,8 +60,8 @@ class SkeletonScenario(LabelledSamples):
             shuffled = np.random.default_rng(seed_of("samples", split.seed)).permutation(len(archive))
             groups = {"class": None, "subject": archive.subjects, "view": archive.views}[split.by]
             parts = divide(split, archive.labels, archive.classes, groups)
-            described = [archive.digest, tasks.setting, prepared.model_dump_json(), split.model_dump_json()]
-            described.append("" if augmentation is None else augmentation.model_dump_json())
+            described = [archive.digest, tasks.setting, _described(prepared), _described(split)]
+            described.append("" if augmentation is None else _described(augmentation))
             content = "\n".join(described).encode()
             super().__init__(
                 SkeletonPool(hashlib.sha256(content).hexdigest(), archive, shuffled, prepared, augmentation),
@@ -85,6 +85,10 @@ def facts_of(archive: Archive, preparation: Preparation) -> Facts:
         "actors": actors,
     }
     return Facts("clips", offered)
+
+
+def _described(fields: Checked) -> str:
+    return fields.model_dump_json(exclude=fields.as_before)
 
 
 def _override(preparation: Preparation, fields: dict[str, Any]) -> Preparation:

@@ -410,3 +410,23 @@ def test_unfit_studies_are_refused_before_anything_runs(folder: Path, tmp_path: 
     refuse("10 classes are fewer than one task of 11", scenario={"data": "synthetic", "classes_per_task": 11})
     refuse("two components are the same", methods=["ewc", {"name": "ewc", "label": "again"}])
     refuse("two labels are the same", methods=["bare", {"name": "ewc", "label": "x"}, {"name": "mas", "label": "x"}])
+
+
+def test_a_field_that_came_later_changes_no_key_at_the_value_that_means_as_before(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from skeleton_cgl.learning.training import Training
+    from skeleton_cgl.methods.ewc import EWC
+
+    def keys() -> set[str]:
+        return set(make_plan(small_study(folder, methods=["ewc"])).stages)
+
+    before = keys()
+    monkeypatch.setattr(Training, "younger", {"optimizer": "sgd"})
+    monkeypatch.setattr(EWC, "younger", {"strength": 5})
+    assert keys() == before
+    monkeypatch.setattr(Training, "younger", {"optimizer": "adam"})
+    without = keys()
+    assert not without & before
+    monkeypatch.setattr(EWC, "younger", {"strength": 1e6})
+    assert not keys() & without
