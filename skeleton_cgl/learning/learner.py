@@ -301,7 +301,7 @@ class Learner:
         """Let the optimizer's memory of a parameter lie as the parameter does: fused steps go through both alike."""
         for parameter, memory in self.optimizer.state.items():
             for name, value in memory.items():
-                if value.shape == parameter.shape:
+                if value.shape == parameter.shape and value.stride() != parameter.stride():
                     memory[name] = torch.empty_like(parameter, requires_grad=False).copy_(value)
 
     def state(self) -> dict[str, Any]:
