@@ -38,7 +38,7 @@ class Registry:
     @property
     def group(self) -> str:
         """The group of entry points by which a package adds components of this kind."""
-        return f"skeleton_cgl.{self.kind.replace(' ', '_')}s"
+        return f"skeleton_cgl.{self.kind}s"
 
     def names(self) -> list[str]:
         """Return all known names: the built-in ones and those that installed packages add."""

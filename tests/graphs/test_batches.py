@@ -49,14 +49,17 @@ def test_what_was_summed_once_stays_with_the_rows() -> None:
     assert whole.rows(torch.tensor([1])).summed is whole.summed
 
 
-def test_places_go_to_a_device_whole() -> None:
+def test_places_stay_where_they_are_wanted() -> None:
     whole = places((0,), (1,))
     assert whole.to(torch.device("cpu")) is whole
-    moved = Places(whole.graph, whole.features, whole.at, whole.features)
-    if not torch.cuda.is_available():
-        pytest.skip("no other device here")
-    for part in (moved.to(torch.device("cuda")).features, moved.to(torch.device("cuda")).at):
-        assert part.device.type == "cuda"
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no other device here")
+def test_places_go_to_a_device_whole() -> None:
+    whole = places((0,), (1,))
+    moved = Places(whole.graph, whole.features, whole.at, whole.features).to(torch.device("cuda"))
+    assert moved.summed is not None
+    assert {part.device.type for part in (moved.graph, moved.features, moved.at, moved.summed)} == {"cuda"}
 
 
 def test_graphs_are_batched_in_the_sequence_of_their_rows() -> None:

@@ -27,6 +27,21 @@ METHODS = {
 
 ORDER = ((5, 2), (0,), (4, 1, 3))
 
+FLAT_BACKBONE = """
+from torch import nn
+from skeleton_cgl.backbones.backbone import Backbone
+
+
+class Flat(Backbone):
+    def __init__(self, features):
+        super().__init__()
+        self.linear = nn.Linear(features * 5, 4)
+
+    def forward(self, clips):
+        return self.linear(clips.flatten(1))
+"""
+"""A backbone for the five joints of small clips that knows nothing of edges."""
+
 
 def small_learner(
     scenario: Scenario,

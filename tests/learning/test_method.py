@@ -7,7 +7,7 @@ import pytest
 
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.method import MOMENTS, Method, make_method
-from tests.learning.learners import small_learner
+from tests.learning.learners import FLAT_BACKBONE, small_learner
 from tests.scenarios.small import scenario_of
 
 BEGINNING = "from skeleton_cgl.learning.method import Method\nclass Mine(Method):\n"
@@ -95,16 +95,7 @@ def test_needs_that_are_met_are_no_hindrance(small: Path, tmp_path: Path, needs:
 
 def test_a_method_that_needs_edge_attention_is_refused_for_a_backbone_without(small: Path, tmp_path: Path) -> None:
     backbone = tmp_path / "flat.py"
-    backbone.write_text(
-        "from torch import nn\n"
-        "from skeleton_cgl.backbones.backbone import Backbone\n"
-        "class Flat(Backbone):\n"
-        "    def __init__(self, features):\n"
-        "        super().__init__()\n"
-        "        self.linear = nn.Linear(features * 5, 4)\n"
-        "    def forward(self, clips):\n"
-        "        return self.linear(clips.flatten(1))\n"
-    )
+    backbone.write_text(FLAT_BACKBONE)
     method = method_file(tmp_path, "needs = frozenset(['edge attention'])")
     with pytest.raises(InputError) as refused:
         small_learner(scenario_of(small), method, backbone=str(backbone))

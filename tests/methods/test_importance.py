@@ -26,7 +26,7 @@ from skeleton_cgl.scenarios.scenario import Experience, Samples, Scenario, join
 from skeleton_cgl.scenarios.skeleton import SkeletonScenario
 from tests.graphs.planetoid_files import write_planetoid
 from tests.learning.by_hand import HandMade, balanced_cross_entropy, inputs_of
-from tests.learning.learners import ORDER, learn_tasks, seed_for, small_learner, weights_of
+from tests.learning.learners import FLAT_BACKBONE, ORDER, learn_tasks, seed_for, small_learner, weights_of
 from tests.scenarios.small import LAYOUT, SETTINGS, lesson, scenario_of, write_small
 
 Named = dict[str, Tensor]
@@ -428,16 +428,7 @@ def test_wrong_parameters_are_refused(method: str, parameters: dict, message: st
 
 @pytest.mark.parametrize("actors", [1, 2])
 def test_twp_is_refused_for_a_backbone_without_edges(tmp_path: Path, actors: int) -> None:
-    (tmp_path / "flat.py").write_text(
-        "from torch import nn\n"
-        "from skeleton_cgl.backbones.backbone import Backbone\n"
-        "class Flat(Backbone):\n"
-        "    def __init__(self, features):\n"
-        "        super().__init__()\n"
-        "        self.linear = nn.Linear(features * 5, 4)\n"
-        "    def forward(self, clips):\n"
-        "        return self.linear(clips.flatten(1))\n"
-    )
+    (tmp_path / "flat.py").write_text(FLAT_BACKBONE)
     scenario = SkeletonScenario(write_small(tmp_path / "some.h5", actors=actors))
     with pytest.raises(InputError, match=r"TWP needs a backbone with `edge_attention\(inputs\)`; \w+ has none"):
         small_learner(scenario, "twp", backbone=str(tmp_path / "flat.py"))
