@@ -38,7 +38,11 @@ class LearnerRow:
 
 @dataclass(frozen=True)
 class RunRow:
-    """One order learned once: by which learner, and the keys of its stages. noise 0 is the ordinary run."""
+    """One order learned once: by which learner, and the keys of its stages.
+
+    noise 0 is the ordinary run. The others belong to a noise floor and count from 1; floor says what was drawn anew for
+    them: "seeds", "splits" or "both".
+    """
 
     learner: int
     kind: str
@@ -46,6 +50,7 @@ class RunRow:
     noise: int
     order: Order
     keys: tuple[str, ...]
+    floor: str = ""
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,7 @@ class StudyRow:
 
     number: in its store, 0 before it is kept. spec: the study file as JSON. digests: of its scenarios, variant by
     variant, and of the code of users' own. units: the names of what orders arrange. default: the order of the default
-    tasks. metrics: what is recorded, the leading one first.
+    tasks. metrics: what is recorded, the leading one first. notes: what a reader must know of the data, line by line.
     """
 
     number: int
@@ -65,6 +70,7 @@ class StudyRow:
     default: Order
     metrics: tuple[str, ...] = ("accuracy",)
     created: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
