@@ -32,8 +32,8 @@ class Made:
 class Record:
     """The scores of a stage, on test and on validation, and how they came about.
 
-    answers: the answer to every query, in the order they are asked, in the compact form of the problem; None where they
-    were not kept.
+    answers (Q,): the class answered to every query, those of test first, in the sequence they are asked; None where
+    queries have no single class, and in records of older releases.
     """
 
     key: str
@@ -53,7 +53,9 @@ class Record:
 def same_content(one: Record, other: Record) -> bool:
     """Return whether two records say the same of the same stage, whenever and wherever they were made.
 
-    Scores have names; in which sequence they stand means nothing.
+    Scores have names; in which sequence they stand means nothing. Answers count where both have them.
     """
+    if one.answers is not None and other.answers is not None and not np.array_equal(one.answers, other.answers):
+        return False
     mine, theirs = (sorted(each.scores, key=lambda score: (score.part, score.metric)) for each in (one, other))
     return len(mine) == len(theirs) and all(score.same_as(also) for score, also in zip(mine, theirs, strict=True))

@@ -12,11 +12,13 @@ from typing import Any
 from torch import Tensor
 
 from skeleton_cgl.blame import blamed
+from skeleton_cgl.engine.fingerprint import fingerprint, source_digest
 from skeleton_cgl.engine.plan import Stage
 from skeleton_cgl.engine.record import Facts, Made, Record
 from skeleton_cgl.engine.study import Study
 from skeleton_cgl.learning.state import from_bytes, to_bytes
 from skeleton_cgl.process import settle
+from skeleton_cgl.scenarios.measures import answers_of
 from skeleton_cgl.scenarios.scenario import Scenario
 
 _PACKAGES = ("skeleton_cgl", "torch", "numpy")
@@ -87,9 +89,10 @@ def learn_branch(
             host=socket.gethostname(),
             versions=_versions(),
             seed=stage.seed(study),
+            fingerprint=fingerprint(learner.device),
             kept=remembered,
         )
-        outcomes.append(Outcome(stage.key, Record(stage.key, scores, made), state))
+        outcomes.append(Outcome(stage.key, Record(stage.key, scores, made, answers_of(scores)), state))
     return outcomes
 
 
@@ -104,4 +107,4 @@ def _size(value: Any) -> int:
 
 @cache
 def _versions() -> Facts:
-    return tuple((package, version(package)) for package in _PACKAGES)
+    return (*((package, version(package)) for package in _PACKAGES), ("source", source_digest()))

@@ -1,5 +1,6 @@
 """What answers were worth: named values per unit. Knows nothing of data or of learning, and loads fast."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,8 @@ class Measure:
     The larger, the better: an error is recorded as what it leaves of 1.
 
     asked (U,): the number of queries behind each. counts (K, K): how often each class was answered for each true one,
-    where a query has one class; None elsewhere.
+    where a query has one class; None elsewhere. answered (Q,): the class answered to every query of the part, in the
+    sequence they are asked, where a query has one class; records keep it apart from the scores.
     """
 
     part: str
@@ -23,12 +25,25 @@ class Measure:
     values: np.ndarray
     asked: np.ndarray
     counts: np.ndarray | None = None
+    answered: np.ndarray | None = None
 
     def same_as(self, other: "Measure") -> bool:
         """Return whether both say the same, to the bit."""
         alike = (self.part, self.metric) == (other.part, other.metric)
         arrays = ((self.values, other.values), (self.asked, other.asked), (self.counts, other.counts))
         return alike and all(_same(one, another) for one, another in arrays)
+
+
+def answers_of(scores: Iterable[Measure]) -> np.ndarray | None:
+    """Return the answers behind scores, those to one part's queries after those to another's; None where unknown.
+
+    They are whole numbers of the narrowest type that holds them.
+    """
+    by_part = {score.part: score.answered for score in scores if score.answered is not None}
+    if not by_part:
+        return None
+    answers = np.concatenate(list(by_part.values()))
+    return answers.astype(np.min_scalar_type(int(answers.max(initial=0))))
 
 
 def accuracy_measure(part: str, counts: np.ndarray) -> Measure:

@@ -128,7 +128,8 @@ class OneClass:
         counts = torch.bincount(truth.labels * classes + answered, minlength=classes * classes)
         right = truth.asked & (answered == truth.labels)[:, None]
         by_group = right.sum(dim=0).double() / truth.asked.sum(dim=0)
-        return (truth.measure(part, "accuracy", by_group, counts.reshape(classes, classes)),)
+        accuracy = truth.measure(part, "accuracy", by_group, counts.reshape(classes, classes))
+        return (replace(accuracy, answered=answered.numpy()),)
 
 
 class BinaryOutputs:
