@@ -26,8 +26,12 @@ def make_learner(
     seed: int = 0,
     backbone_parameters: Mapping[str, Any] | None = None,
     method_parameters: Mapping[str, Any] | None = None,
+    noise_seed: int | None = None,
 ) -> Learner:
-    """Return a learner for a scenario, its first weights drawn from `seed`; refuse what does not fit together."""
+    """Return a learner for a scenario; refuse what does not fit together.
+
+    Its first weights are drawn from `seed`, what it draws while it learns from `noise_seed`, by default the same.
+    """
     training = training or Training()
     # Before the backbone is tried: an instruction set can be chosen until the first computation.
     device = ready_device(training)
@@ -38,7 +42,7 @@ def make_learner(
     made = make_method(method, method_parameters or {})
     _refuse_unmet_needs(made, scenario, module)
     model = Model(module, Head(width, seed, scenario.outputs), scenario.facts.join)
-    return Learner(model, made, training, scenario.problem, seed)
+    return Learner(model, made, training, scenario.problem, seed if noise_seed is None else noise_seed)
 
 
 def _refuse_unmet_needs(method: Method, scenario: Scenario, backbone: Backbone) -> None:

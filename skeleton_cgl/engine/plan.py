@@ -9,9 +9,13 @@ import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
 
 from skeleton_cgl.backbones.backbone import backbones_for
 from skeleton_cgl.blame import blaming
+from skeleton_cgl.engine.draws import FLOORS, FloorKind
 from skeleton_cgl.engine.learners import make_learner
 from skeleton_cgl.engine.orders import AskedOrder, make_orders
 from skeleton_cgl.engine.rows import LearnerRow, RunRow, StudyRow
@@ -32,9 +36,9 @@ RECORD_VERSION = 2
 class Stage:
     """The last lesson of `prefix` learned from the state its others left.
 
-    variant counts the points of the study's sweep, learner the learners of the study. noise counts re-seeded runs of
-    one order, 0 being the ordinary one. start names the order whose own first weights are used, and is empty where all
-    orders start alike.
+    variant counts the points of the study's sweep, learner the learners of the study. noise and division count seeds
+    and data splits drawn anew for noise floors, 0 being those of the ordinary runs. start names the order whose own
+    first weights are used, and is empty where all orders start alike.
     """
 
     key: str
@@ -47,17 +51,18 @@ class Stage:
     noise: int
     start: str
     prefix: Prefix
+    division: int = 0
 
     def __str__(self) -> str:
         return f"{self.method} {tokens(self.prefix)}"
 
-    def learner_seed(self, study: Study) -> int:
-        """Return the seed of first weights, memories and training noise."""
-        return seed_of("learner", study.seed + self.repeat, self.noise, self.start)
-
     def seed(self, study: Study) -> int:
         """Return the seed the stage is learned with."""
-        return seed_of("stage", self.learner_seed(study), *(lesson.seed for lesson in self.prefix))
+        return seed_of("stage", self._noise_seed(study), *(lesson.seed for lesson in self.prefix))
+
+    def _noise_seed(self, study: Study) -> int:
+        """Return the seed of memories and training noise."""
+        return seed_of("learner", study.noise_seed(self.repeat), self.noise, self.start)
 
     def new_learner(self, study: Study, scenario: Scenario) -> Learner:
         """Return the learner that the first lesson of the stage's order finds."""
@@ -66,19 +71,31 @@ class Stage:
             backbone=self.backbone.name,
             method=self.method.name,
             training=study.training,
-            seed=self.learner_seed(study),
+            seed=seed_of("learner", study.weights_seed(self.repeat), self.noise, self.start),
             backbone_parameters=self.backbone.parameters,
             method_parameters=self.method.parameters,
+            noise_seed=self._noise_seed(study),
         )
+
+
+Turn = tuple[int, ...]
+"""When a stage is due, compared with others: the lower, the sooner."""
 
 
 @dataclass
 class Plan:
-    """The stages of a study, every one once, parents before children; and the runs they make up."""
+    """The stages of a study, every one once, parents before children; and the runs they make up.
+
+    scenarios: of every variant, one per repeat; divided: those that noise floors divide anew, by variant, repeat and
+    division. turns: repeat by repeat, ordinary runs before floors, learner by learner, the orders in a random sequence
+    that is the same for all. What is done of a study at any time is thus a random sample of its orders.
+    """
 
     study: Study
     variants: list[Study]
     scenarios: list[list[Scenario]]
+    divided: dict[tuple[int, int, int], Scenario] = field(default_factory=dict)
+    turns: dict[str, Turn] = field(default_factory=dict)
     stages: dict[str, Stage] = field(default_factory=dict)
     children: dict[str | None, list[str]] = field(default_factory=dict)
     learners: list[LearnerRow] = field(default_factory=list)
@@ -118,11 +135,14 @@ class Plan:
             units=tuple(unit.name for unit in scenario.units),
             default=scenario.default,
             metrics=scenario.problem.metrics,
+            notes=tuple(getattr(scenario, "notes", ())),
         )
 
     def setting(self, stage: Stage) -> tuple[Study, Scenario]:
         """Return what a stage is learned in."""
-        return self.variants[stage.variant], self.scenarios[stage.variant][stage.repeat]
+        place = (stage.variant, stage.repeat, stage.division)
+        scenario = self.divided[place] if stage.division else self.scenarios[stage.variant][stage.repeat]
+        return self.variants[stage.variant], scenario
 
     def descendants(self, key: str) -> Iterator[str]:
         """Yield all stages below one."""
@@ -134,7 +154,11 @@ class Plan:
 def make_plan(study: Study) -> Plan:
     """Return the plan of a study; refuse what does not fit together."""
     variants = study.variants()
-    plan = Plan(study, [variant.study for variant in variants], study.make_scenarios())
+    make = _Making()
+    scenarios_of = [[make(variant.study, repeat) for repeat in range(study.repeats)] for variant in variants]
+    plan = Plan(study, [variant.study for variant in variants], scenarios_of)
+    for number in range(len(variants)):
+        _divide_anew(plan, number, make)
     first = plan.scenarios[0][0]
     for number, (variant, scenarios) in enumerate(zip(variants, plan.scenarios, strict=True)):
         if scenarios[0].units != first.units:
@@ -151,6 +175,39 @@ def make_plan(study: Study) -> Plan:
     return plan
 
 
+class _Making:
+    """Makes scenarios, those that are the same once."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Scenario] = {}
+
+    def __call__(self, study: Study, repeat: int, division: int = 0) -> Scenario:
+        wanted = json.dumps([study.scenario, repeat, division], sort_keys=True)
+        if wanted not in self._made:
+            self._made[wanted] = study.make_scenario(repeat, division)
+        return self._made[wanted]
+
+
+def _divide_anew(plan: Plan, variant: int, make: _Making) -> None:
+    """Add the scenarios of noise floors that draw splits; refuse such floors where there is nothing to draw."""
+    study = plan.variants[variant]
+    floor = study.noise_floor
+    if floor is None or floor.kinds == ("seeds",):
+        return
+    for repeat in range(study.repeats):
+        ordinary = plan.scenarios[variant][repeat]
+        for division in range(1, floor.runs):
+            divided = make(study, repeat, division)
+            if divided.digest == ordinary.digest:
+                if floor.kinds is None:
+                    return
+                raise InputError(
+                    f"study {study.name!r}: noise_floor: kinds: the data are divided in one way only, so that no split "
+                    "can be drawn anew; ask for kinds: [seeds]"
+                )
+            plan.divided[variant, repeat, division] = divided
+
+
 def _add_learner(plan: Plan, root: Stage) -> None:
     """Add all runs of a learner; `root` says which, at which point of the sweep."""
     study, scenarios = plan.variants[root.variant], plan.scenarios[root.variant]
@@ -165,26 +222,69 @@ def _add_learner(plan: Plan, root: Stage) -> None:
     code = _code_of_scenario(study)
     if code is not None:
         identity["scenario code"] = code
-    for repeat, scenario in enumerate(scenarios):
-        own = json.dumps({**identity, "scenario": scenario.digest, "seed": study.seed + repeat}, sort_keys=True)
-        for asked, noise in _runs(study, orders):
-            _add_run(plan, own, replace(root, repeat=repeat, noise=noise), scenario.lessons(asked.order), asked)
+    sequence = _sequence(study, orders)
+    for repeat in range(len(scenarios)):
+        identity["seed"] = _seed_in_keys(study, repeat)
+        for wanted in _runs(plan, root.variant, orders, sequence):
+            stage = replace(root, repeat=repeat, noise=wanted.noise, division=wanted.division)
+            _, scenario = plan.setting(stage)
+            own = json.dumps({**identity, "scenario": scenario.digest}, sort_keys=True)
+            _add_run(plan, own, stage, scenario.lessons(wanted.asked.order), wanted)
 
 
 def _code_of_scenario(study: Study) -> str | None:
     return SCENARIOS.code_of(study.scenario.get("kind", "skeleton"))
 
 
-def _runs(study: Study, orders: list[AskedOrder]) -> Iterator[tuple[AskedOrder, int]]:
-    """Yield the orders to run, each with its number of noise."""
-    for asked in orders:
-        yield asked, 0
-    for noise in range(1, study.noise_floor):
-        yield orders[0], noise
+def _seed_in_keys(study: Study, repeat: int) -> int | list[int]:
+    weights, noise = study.weights_seed(repeat), study.noise_seed(repeat)
+    return weights if weights == noise else [weights, noise]
 
 
-def _add_run(plan: Plan, identity: str, root: Stage, lessons: Prefix, asked: AskedOrder) -> None:
-    """Add the stages of an order; `root` says by what, in which repeat."""
+def _sequence(study: Study, orders: list[AskedOrder]) -> list[int]:
+    """Return the place (orders,) of every order in the random sequence they are run in."""
+    places: list[int] = np.random.default_rng(seed_of("sequence", study.orders.seed)).permutation(len(orders)).tolist()
+    return places
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """A run that a study asks for: an order, ordinary or as the so manieth run of a floor; turn: see `Plan.turns`."""
+
+    asked: AskedOrder
+    turn: Turn
+    floor: FloorKind | Literal[""] = ""
+    run: int = 0
+
+    @property
+    def noise(self) -> int:
+        return self.run if self.floor in ("seeds", "both") else 0
+
+    @property
+    def division(self) -> int:
+        return self.run if self.floor in ("splits", "both") else 0
+
+
+def _runs(plan: Plan, variant: int, orders: list[AskedOrder], sequence: list[int]) -> Iterator[_Wanted]:
+    """Yield the runs of a learner in a repeat: the orders, then the floors of the first and of others at random."""
+    for asked, place in zip(orders, sequence, strict=True):
+        yield _Wanted(asked, (0, place))
+    floor = plan.variants[variant].noise_floor
+    if floor is None:
+        return
+    possible = FLOORS if (variant, 0, 1) in plan.divided else FLOORS[:1]
+    others = sorted(range(1, len(orders)), key=sequence.__getitem__)
+    for kind in floor.kinds or possible:
+        for run in range(1, floor.runs):
+            for place in (0, *others)[: floor.orders]:
+                yield _Wanted(orders[place], (1, FLOORS.index(kind), run, sequence[place]), kind, run)
+
+
+def _add_run(plan: Plan, identity: str, root: Stage, lessons: Prefix, wanted: _Wanted) -> None:
+    """Add the stages of a run; `root` says by what, in which repeat."""
+    asked = wanted.asked
+    first, *rest = wanted.turn
+    turn = (root.repeat, first, root.learner, *rest)
     start = describe(asked.order) if plan.variants[root.variant].initialisation == "per-order" else ""
     parent: str | None = None
     keys = []
@@ -195,9 +295,11 @@ def _add_run(plan: Plan, identity: str, root: Stage, lessons: Prefix, asked: Ask
         if key not in plan.stages:
             plan.stages[key] = replace(root, key=key, parent=parent, start=start, prefix=prefix)
             plan.children.setdefault(parent, []).append(key)
+        plan.turns[key] = min(turn, plan.turns.get(key, turn))
         keys.append(key)
         parent = key
-    plan.runs.append(RunRow(root.learner, asked.kind, root.repeat, root.noise, asked.order, tuple(keys)))
+    run = RunRow(root.learner, asked.kind, root.repeat, wanted.run, asked.order, tuple(keys), wanted.floor)
+    plan.runs.append(run)
 
 
 def _check_fit(study: Study, scenario: Scenario, backbone: Component, method: Component) -> None:

@@ -65,6 +65,7 @@ def _run_alone(plan: Plan, store: Store, progress: bool) -> Summary:
     summary = Summary()
     done = store.done()
     runs = [run.keys for run in plan.runs if any(key not in done for key in run.keys)]
+    runs.sort(key=lambda keys: plan.turns[keys[-1]])
     with _stopping() as stop, _Bar(sum(map(len, runs)), plan, progress) as bar:
         for run in runs:
             if stop():

@@ -1,7 +1,8 @@
 """The driver: takes a plan, drops what the store has, hands out the rest stage by stage, and writes what comes back.
 
-The driver alone writes. A stage becomes ready when its parent's state is there; deeper stages go first, so that few
-states have to be kept at a time.
+The driver alone writes. A stage becomes ready when its parent's state is there; of those ready, the plan says whose
+turn it is. The states of stages whose branches are not finished are kept: more of them the more at random the orders
+are taken, which costs room on the disk and no stage more.
 """
 
 import heapq
@@ -9,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from skeleton_cgl.engine.plan import Plan, Stage
+from skeleton_cgl.engine.plan import Plan, Stage, Turn
 from skeleton_cgl.engine.stage import Branch, Failure, Outcome
 from skeleton_cgl.engine.store import Store
 
@@ -60,8 +61,7 @@ class Driver:
         self._done = store.done() & plan.stages.keys()
         self._failed = store.failed().keys() & plan.stages.keys()
         self._wanted = self._stages_to_learn()
-        self._ready: list[tuple[int, int, str]] = []
-        self._places = {key: place for place, key in enumerate(plan.stages)}
+        self._ready: list[tuple[Turn, str]] = []
         self._in_flight = 0
         self.summary = Summary()
 
@@ -89,7 +89,7 @@ class Driver:
                 self._make_ready(key)
         while True:
             while self._ready and self._workers.room and not self._stop():
-                self._hand_out(self._plan.stages[heapq.heappop(self._ready)[2]])
+                self._hand_out(self._plan.stages[heapq.heappop(self._ready)[1]])
             if not self._in_flight:
                 break
             for outcomes in self._workers.results():
@@ -101,7 +101,7 @@ class Driver:
         return self.summary
 
     def _make_ready(self, key: str) -> None:
-        heapq.heappush(self._ready, (-len(self._plan.stages[key].prefix), self._places[key], key))
+        heapq.heappush(self._ready, (self._plan.turns[key], key))
 
     def _hand_out(self, stage: Stage) -> None:
         """Hand out a stage with the state it starts from; where that is gone, with the stages that lead to it."""

@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, field_validator
 
 from skeleton_cgl.config import Checked, check, put, read_fields, set_field
+from skeleton_cgl.engine.draws import LARGEST_SEED, NoiseFloor, Seeds
 from skeleton_cgl.engine.orders import Orders
 from skeleton_cgl.engine.rows import ComponentRow, Values
 from skeleton_cgl.errors import InputError
@@ -19,6 +20,7 @@ from skeleton_cgl.learning.training import Training
 from skeleton_cgl.registry import Registry, arguments_of
 from skeleton_cgl.scenarios.scenario import Scenario
 from skeleton_cgl.scenarios.settings import check_scenario, make_scenario
+from skeleton_cgl.seeds import seed_of
 
 
 class Component(Checked):
@@ -75,10 +77,11 @@ def _component(value: Any) -> Any:
 class Study(Checked):
     """scenario × backbones × methods × orders × repeats.
 
-    Repeat r draws split, first weights and training noise from seed + r. initialisation: "shared" starts all orders of
-    a repeat alike, which lets them share their beginnings; "per-order" draws new weights for every order. noise_floor:
-    so many runs per repeat of one and the same order, the first, that differ in their seeds alone. sweep: values of any
-    field, such as {"backbone.width": [32, 64]}; everything is run with each of them, or with each combination.
+    Repeat r draws split, first weights and training noise from seed + r; `seeds` gives one or the other a seed of its
+    own. initialisation: "shared" starts all orders of a repeat alike, which lets them share their beginnings;
+    "per-order" draws new weights for every order. noise_floor: runs of the same order that differ in what is drawn.
+    sweep: values of any field, such as {"backbone.width": [32, 64]}; everything is run with each of them, or with each
+    combination.
     """
 
     name: str = "study"
@@ -87,21 +90,27 @@ class Study(Checked):
     methods: tuple[Component, ...] = Field(default=("bare",), validate_default=True)
     orders: Orders = Orders(tasks="all")
     training: Training = Training()
-    repeats: int = Field(default=1, ge=1)
-    seed: int = Field(default=0, ge=0)
+    repeats: int = Field(default=1, ge=1, le=10_000)
+    seed: int = Field(default=0, ge=0, le=LARGEST_SEED)
+    seeds: Seeds = Seeds()
     initialisation: Literal["shared", "per-order"] = "shared"
-    noise_floor: int = Field(default=0, ge=0)
+    noise_floor: NoiseFloor | None = None
     sweep: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
 
     @field_validator("sweep")
     @classmethod
     def _sweep_is_possible(cls, sweep: dict[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
         for path, values in sweep.items():
-            if path.split(".")[0] not in cls.model_fields.keys() - {"name", "seed", "repeats", "sweep"}:
+            if path.split(".")[0] not in cls.model_fields.keys() - {"name", "seed", "seeds", "repeats", "sweep"}:
                 raise ValueError(f"{path!r} cannot be swept")
             if not values or len({json.dumps(value) for value in values}) < len(values):
                 raise ValueError(f"{path!r}: give at least one value, and each once")
         return sweep
+
+    @field_validator("noise_floor", mode="before")
+    @classmethod
+    def _one_run_is_no_floor(cls, value: Any) -> Any:
+        return None if value in (0, 1) and not isinstance(value, bool) else value
 
     @field_validator("scenario")
     @classmethod
@@ -161,23 +170,25 @@ class Study(Checked):
             raise InputError(f"study {self.name!r}: sweep: {where}: {error}") from error
         return check(fields, Study, where=f"study {self.name!r}: sweep: {where}")
 
-    def make_scenarios(self) -> list[list[Scenario]]:
-        """Return the scenarios of every variant, one per repeat; those that are the same are made once."""
-        made: dict[str, Scenario] = {}
-        variants = []
-        for variant in self.variants():
-            scenarios = []
-            for repeat in range(self.repeats):
-                wanted = json.dumps([variant.study.scenario, repeat], sort_keys=True)
-                if wanted not in made:
-                    made[wanted] = variant.study.make_scenario(repeat)
-                scenarios.append(made[wanted])
-            variants.append(scenarios)
-        return variants
+    def make_scenario(self, repeat: int, division: int = 0) -> Scenario:
+        """Return the scenario of a repeat: the same data, divided by a seed of its own.
 
-    def make_scenario(self, repeat: int) -> Scenario:
-        """Return the scenario of a repeat: the same data, divided by a seed of its own."""
-        return make_scenario(self.scenario, seed=self.seed + repeat)
+        division: 0 is how the repeat's orders have the data; others are divisions that noise floors draw anew.
+        """
+        seed = self._seed("split") + repeat
+        return make_scenario(self.scenario, seed if division == 0 else seed_of("division", seed, division))
+
+    def weights_seed(self, repeat: int) -> int:
+        """Return the seed of first weights."""
+        return self._seed("weights") + repeat
+
+    def noise_seed(self, repeat: int) -> int:
+        """Return the seed of training noise and memories."""
+        return self._seed("noise") + repeat
+
+    def _seed(self, purpose: str) -> int:
+        own: int | None = getattr(self.seeds, purpose)
+        return self.seed if own is None else own
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ def test_the_fields_of_a_study_reach_every_class_based_scenario(
     small: Path, citations: Path, kind: str, fields: dict[str, Any], expected: Order
 ) -> None:
     study = Study(scenario={**fields_of(kind, small, citations), **fields})
-    ((scenario,),) = study.make_scenarios()
+    scenario = study.make_scenario(0)
     assert scenario.default == expected
     assert [found.units for found in scenario.lessons(scenario.default)] == list(expected)
 
