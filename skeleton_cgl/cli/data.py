@@ -14,6 +14,7 @@ from skeleton_cgl.config import set_field
 from skeleton_cgl.errors import InputError
 
 if TYPE_CHECKING:
+    from skeleton_cgl.skeletons.archive import Duplicates
     from skeleton_cgl.skeletons.recording import BadRecording, Recording, Source
 
 _OWN = "READER"
@@ -44,6 +45,10 @@ StreamChoice = Annotated[
     typer.Option(help="Positions, or differences between joints or frames.", show_default="the data set's own"),
 ]
 
+DuplicatesChoice = Annotated[
+    Literal["keep", "first"], typer.Option(help="Of identical recordings, keep all or the first.")
+]
+
 
 @prepare.command("ucla")
 def prepare_ucla(
@@ -52,6 +57,7 @@ def prepare_ucla(
     skip_bad: SkipBad = False,
     frames: Frames = None,
     stream: StreamChoice = None,
+    duplicates: DuplicatesChoice = "keep",
 ) -> None:
     """Northwestern-UCLA.
 
@@ -59,7 +65,7 @@ def prepare_ucla(
     """
     from skeleton_cgl.skeletons.sources.ucla import UclaSource
 
-    _write(UclaSource(source), out, skip_bad, frames=frames, stream=stream)
+    _write(UclaSource(source), out, skip_bad, duplicates, frames=frames, stream=stream)
 
 
 @prepare.command("ntu")
@@ -89,6 +95,7 @@ def prepare_ntu(
     skip_bad: SkipBad = False,
     frames: Frames = None,
     stream: StreamChoice = None,
+    duplicates: DuplicatesChoice = "keep",
 ) -> None:
     """NTU RGB+D, in any of the four forms it circulates in.
 
@@ -105,7 +112,7 @@ def prepare_ntu(
         labels=labels,
         missing=missing,
     )
-    _write(recordings, out, skip_bad, frames=frames, stream=stream)
+    _write(recordings, out, skip_bad, duplicates, frames=frames, stream=stream)
 
 
 @prepare.command("custom")
@@ -125,6 +132,7 @@ def prepare_custom(
     skip_bad: SkipBad = False,
     frames: Annotated[int, typer.Option(help="Frames of a clip.", min=1)] = 64,
     stream: StreamChoice = None,
+    duplicates: DuplicatesChoice = "keep",
 ) -> None:
     """Any other skeleton set, from an .npz of your own and a layout file.
 
@@ -141,7 +149,7 @@ def prepare_custom(
         scale=scale,
         fit=fit,
     )
-    _write(CustomSource(source, joints, preparation), out, skip_bad, frames=frames, stream=stream)
+    _write(CustomSource(source, joints, preparation), out, skip_bad, duplicates, frames=frames, stream=stream)
 
 
 @prepare.command("synthetic")
@@ -157,7 +165,7 @@ def prepare_synthetic(
     """
     from skeleton_cgl.skeletons.sources.synthetic import SyntheticSource
 
-    _write(SyntheticSource(seed=seed), out, skip_bad=False, frames=frames, stream=stream)
+    _write(SyntheticSource(seed=seed), out, skip_bad=False, duplicates="keep", frames=frames, stream=stream)
 
 
 @prepare.command(_OWN)
@@ -174,6 +182,7 @@ def prepare_own(
     skip_bad: SkipBad = False,
     frames: Frames = None,
     stream: StreamChoice = None,
+    duplicates: DuplicatesChoice = "keep",
 ) -> None:
     """A reader of your own: a Python file, module:Class, or the name an installed package gives it; see data/README.md.
 
@@ -188,7 +197,7 @@ def prepare_own(
         set_field(given, assignment)
     reader = make_source(str(context.info_name), source, given)
     with blaming(f"dataset {context.info_name!r}", reader):
-        _write(reader, out, skip_bad, frames=frames, stream=stream)
+        _write(reader, out, skip_bad, duplicates, frames=frames, stream=stream)
 
 
 @data.command()
@@ -230,10 +239,11 @@ def show(
     typer.echo(json.dumps(summary, indent=2, ensure_ascii=False) if as_json else describe(summary))
 
 
-def _write(source: "Source", out: Path, skip_bad: bool, **settings: Any) -> None:
+def _write(source: "Source", out: Path, skip_bad: bool, duplicates: "Duplicates", **settings: Any) -> None:
     """Write the archive of a source with a progress bar, then say what was written and what was set aside."""
     from skeleton_cgl.skeletons.archive import Archive, write_archive
     from skeleton_cgl.skeletons.preparation import Preparation
+    from skeleton_cgl.skeletons.summary import identical
 
     given = {name: value for name, value in settings.items() if value is not None}
     preparation = Preparation.model_validate(source.preparation.model_dump() | given)
@@ -241,7 +251,7 @@ def _write(source: "Source", out: Path, skip_bad: bool, **settings: Any) -> None
     def progress(recordings: "Iterator[Recording | BadRecording]", total: int) -> "Iterable[Recording | BadRecording]":
         return tqdm(recordings, total=total, desc=f"prepare {out.name}", unit=" clips", mininterval=0.5)
 
-    bad = write_archive(source, out, skip_bad, progress, preparation)
+    bad = write_archive(source, out, skip_bad, progress, preparation, duplicates)
     for recording in bad:
         typer.echo(f"set aside: {recording}", err=True)
     with Archive.open(out) as archive:
@@ -249,6 +259,9 @@ def _write(source: "Source", out: Path, skip_bad: bool, **settings: Any) -> None
             f"{out}: {len(archive)} sequences, {len(archive.classes)} classes, {preparation.frames} frames; "
             f"{len(bad)} set aside; digest {archive.digest[:12]}"
         )
+        found = identical(archive)
+    if found:
+        typer.echo(found + ("" if duplicates == "first" else "; --duplicates first keeps one of each"))
 
 
 def _numbers(text: str, option: str) -> list[int]:

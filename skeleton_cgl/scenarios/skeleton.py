@@ -1,13 +1,14 @@
 """Skeleton action recognition as a scenario: the classes of an archive arrive task by task."""
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakValueDictionary
 
 import numpy as np
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor
 
 from skeleton_cgl.config import Checked, check
@@ -17,10 +18,11 @@ from skeleton_cgl.scenarios.inputs import Clips
 from skeleton_cgl.scenarios.labelled import LabelledSamples
 from skeleton_cgl.scenarios.scenario import Facts
 from skeleton_cgl.scenarios.settings import ScenarioSettings
-from skeleton_cgl.scenarios.split import Split, divide
+from skeleton_cgl.scenarios.split import Split, divide, settle
 from skeleton_cgl.seeds import seed_of
 from skeleton_cgl.skeletons import Archive, Augmentation, Preparation, Source
 from skeleton_cgl.skeletons.datasets import open_dataset
+from skeleton_cgl.skeletons.groups import performances
 from skeleton_cgl.skeletons.preparation import make_clip
 
 
@@ -36,6 +38,16 @@ class SkeletonSettings(ClassTasks, ScenarioSettings):
     split: Split = Split()
     preparation: dict[str, Any] = Field(default_factory=dict)
     augmentation: Augmentation | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _says_what_divides(cls, fields: Any) -> Any:
+        """Spell out the default of split.by, so that a stored study means the same whatever becomes the default."""
+        if not isinstance(fields, Mapping):
+            return fields
+        split = fields.get("split", {})
+        split = split.model_dump(exclude_unset=True) if isinstance(split, Split) else split
+        return {**fields, "split": {"by": "auto", **split}} if isinstance(split, Mapping) else fields
 
     def make(self, seed: int) -> "SkeletonScenario":
         drawn = "seed" not in self.split.model_fields_set
@@ -58,8 +70,10 @@ class SkeletonScenario(LabelledSamples):
         with open_dataset(data) as archive:
             prepared = _override(archive.preparation, preparation or {})
             shuffled = np.random.default_rng(seed_of("samples", split.seed)).permutation(len(archive))
-            groups = {"class": None, "subject": archive.subjects, "view": archive.views}[split.by]
-            parts = divide(split, archive.labels, archive.classes, groups)
+            together = performances(archive)
+            split = settle(split, together)
+            groups = {"class": None, "performance": together, "subject": archive.subjects, "view": archive.views}
+            parts = divide(split, archive.labels, archive.classes, groups[split.by])
             described = [archive.digest, tasks.setting, _described(prepared), _described(split)]
             described.append("" if augmentation is None else _described(augmentation))
             content = "\n".join(described).encode()

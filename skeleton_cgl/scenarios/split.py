@@ -1,4 +1,4 @@
-"""Dividing samples into training, validation and test parts, by class or by group."""
+"""Dividing samples into training, validation and test parts: by class, by performance or by group."""
 
 from collections.abc import Sequence
 from math import inf
@@ -9,19 +9,21 @@ from pydantic import Field, field_validator
 
 from skeleton_cgl.config import Checked
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.parts import NAMES, TEST, TRAINING, VALIDATION
+from skeleton_cgl.parts import NAMES, TEST, TRAINING, UNUSED, VALIDATION
 from skeleton_cgl.seeds import seed_of
 
 
 class Split(Checked):
     """How samples are divided.
 
-    by: "class" divides every class by the ratios; "subject" and "view" put whole subjects or views into one part.
-    ratios: training : validation : test. With groups, as nearly as whole groups allow.
+    by: "class" divides the samples of every class by the ratios, "performance" its performances, so that all views and
+    copies of one are in one part; "subject" and "view" put whole subjects or views into one part, over all classes.
+    "auto" is performance where the data tell it of every sample, otherwise class.
+    ratios: training : validation : test. With performances or groups, as nearly as whole ones allow.
     test, validation: the groups of these parts, instead of drawing them.
     """
 
-    by: Literal["class", "subject", "view"] = "class"
+    by: Literal["auto", "class", "performance", "subject", "view"] = "auto"
     ratios: tuple[float, float, float] = (8, 1, 1)
     test: tuple[int, ...] = ()
     validation: tuple[int, ...] = ()
@@ -35,13 +37,25 @@ class Split(Checked):
         return ratios
 
 
+def settle(split: Split, performances: np.ndarray | None) -> Split:
+    """Return the split with `by` as what "auto" comes to: performance, unless the data do not tell it."""
+    if split.by != "auto":
+        return split
+    return split.model_copy(update={"by": "class" if performances is None else "performance"})
+
+
 def divide(split: Split, labels: np.ndarray, classes: Sequence[str], groups: np.ndarray | None) -> np.ndarray:
-    """Return (N,) the part of every sample: TRAINING, VALIDATION or TEST.
+    """Return (N,) the part of every sample: TRAINING, VALIDATION or TEST; `groups` (N,) is what `by` asks for.
 
     A class is divided by a seed of its own name, so that its division does not depend on the other classes.
     Refused: groups that are unknown or too few, and a class without a sample in one of the parts.
     """
-    parts = _by_class(split, labels, classes) if split.by == "class" else _by_group(split, groups)
+    if split.by == "class":
+        parts = _within_classes(split, labels, classes, np.arange(len(labels)))
+    elif split.by == "performance":
+        parts = _within_classes(split, labels, classes, _known(split, groups))
+    else:
+        parts = _by_group(split, _known(split, groups))
     for label, name in enumerate(classes):
         for part, part_name in enumerate(NAMES):
             if not ((labels == label) & (parts == part)).any():
@@ -49,24 +63,41 @@ def divide(split: Split, labels: np.ndarray, classes: Sequence[str], groups: np.
     return parts
 
 
-def _by_class(split: Split, labels: np.ndarray, classes: Sequence[str]) -> np.ndarray:
+def _known(split: Split, groups: np.ndarray | None) -> np.ndarray:
+    if groups is None or (groups < 0).any():
+        raise InputError(f"split: by {split.by}, but the data do not tell the {split.by} of every sample")
+    return groups
+
+
+def _within_classes(split: Split, labels: np.ndarray, classes: Sequence[str], groups: np.ndarray) -> np.ndarray:
+    """Return (N,) the parts, every class divided by the ratios as nearly as whole groups (N,) allow."""
     if split.test or split.validation:
         raise InputError("split: 'test' and 'validation' name groups; they go with by: subject or by: view")
-    parts = np.full(len(labels), TRAINING)
+    parts = np.full(len(labels), UNUSED)
     shares = np.array(split.ratios) / sum(split.ratios)
     for label, name in enumerate(classes):
-        members = np.flatnonzero(labels == label)
-        np.random.default_rng(seed_of("split", split.seed, name)).shuffle(members)
-        test = max(1, round(shares[TEST] * len(members)))
-        validation = max(1, round(shares[VALIDATION] * len(members)))
-        parts[members[:test]] = TEST
-        parts[members[test : test + validation]] = VALIDATION
+        members = labels == label
+        count = int(members.sum())
+        # A group with samples of several classes has its part from the first of them.
+        present, first, sizes = np.unique(groups[members & (parts == UNUSED)], return_index=True, return_counts=True)
+        left = np.argsort(first)
+        np.random.default_rng(seed_of("split", split.seed, name)).shuffle(left)
+        for part in (TEST, VALIDATION):
+            there = int((members & (parts == part)).sum())
+            taken = _nearest(sizes[left], max(1, round(shares[part] * count)) - there, fewest=int(there == 0))
+            parts[np.isin(groups, present[left[:taken]])] = part
+            left = left[taken:]
+        parts[np.isin(groups, present[left])] = TRAINING
     return parts
 
 
-def _by_group(split: Split, groups: np.ndarray | None) -> np.ndarray:
-    if groups is None or (groups < 0).any():
-        raise InputError(f"split: by {split.by}, but the data do not tell the {split.by} of every sample")
+def _nearest(sizes: np.ndarray, wanted: int, fewest: int) -> int:
+    """Return how many groups of these sizes, from the first on, come nearest to `wanted` samples; at least `fewest`."""
+    reached = np.cumsum([0, *sizes])
+    return max(fewest, int(np.argmin(np.abs(reached - wanted))))
+
+
+def _by_group(split: Split, groups: np.ndarray) -> np.ndarray:
     present = np.unique(groups)
     for field in ("test", "validation"):
         unknown = set(getattr(split, field)) - set(present.tolist())

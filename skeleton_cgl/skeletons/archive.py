@@ -1,9 +1,10 @@
 """The archive: one HDF5 file with all sequences of a data set, and how clips are made of them.
 
 Layout of the file: `positions` (total frames, A, V, C) holds the centred sequences one after the other, as recorded in
-length and scale; `sequences/*` holds one value per sequence (start, label, name, subject, view, repetition). Attributes
-hold format, version, layout, classes, preparation, provenance, set-aside recordings and the digest. Scaling, number of
-frames and stream are applied when clips are asked for, so that one archive serves them all, and augmentation too.
+length and scale; `sequences/*` holds one value per sequence (start, label, name, subject, view, repetition, and a
+checksum of its content). Attributes hold format, version, layout, classes, preparation, provenance, the recordings set
+aside or left out, and the digest. Scaling, number of frames and stream are applied when clips are asked for, so that
+one archive serves them all, and augmentation too.
 
 Promises: a file at its final path is complete (it is written beside and renamed); every chunk carries a checksum, so
 that damage is noticed when it is read; the digest depends on layout, classes, preparation, labels and positions alone.
@@ -13,9 +14,10 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 import h5py
 import numpy as np
@@ -36,6 +38,10 @@ _FRAMES_PER_WRITE = 16 * _FRAMES_PER_CHUNK
 Progress = Callable[[Iterator[Recording | BadRecording], int], Iterable[Recording | BadRecording]]
 
 
+Duplicates = Literal["keep", "first"]
+"""What becomes of recordings that are identical to an earlier one: all are kept, or the first alone."""
+
+
 def _no_progress(recordings: Iterator[Recording | BadRecording], _total: int) -> Iterator[Recording | BadRecording]:
     return recordings
 
@@ -46,25 +52,35 @@ def write_archive(
     skip_bad: bool = False,
     progress: Progress = _no_progress,
     preparation: Preparation | None = None,
+    duplicates: Duplicates = "keep",
 ) -> list[BadRecording]:
     """Write all recordings of `source` to a new archive at `path`; return the bad ones that were set aside.
 
-    `preparation` is what clips are made by unless they are asked for otherwise; by default the source's own.
+    `preparation` is what clips are made by unless they are asked for otherwise; by default the source's own. Of
+    identical recordings, duplicates "keep" writes all and "first" writes the first.
 
     Refused: a bad recording, unless `skip_bad`; a class without a recording; a centre that is no joint. What is refused
     leaves no file behind, and leaves an archive that stood at `path` as it was.
     """
     path = Path(path)
     with write_beside(path) as unfinished, h5py.File(unfinished, "w") as file:
-        return _write(source, file, preparation or source.preparation, skip_bad, progress)
+        return _write(source, file, preparation or source.preparation, skip_bad, progress, duplicates)
 
 
 def _write(
-    source: Source, file: h5py.File, preparation: Preparation, skip_bad: bool, progress: Progress
+    source: Source,
+    file: h5py.File,
+    preparation: Preparation,
+    skip_bad: bool,
+    progress: Progress,
+    duplicates: Duplicates,
 ) -> list[BadRecording]:
     if preparation.centre >= len(source.layout):
         raise InputError(f"centre: joint {preparation.centre} is outside the joints 0–{len(source.layout) - 1}")
     bad: list[BadRecording] = []
+    left_out: list[tuple[str, str]] = []
+    contents: list[bytes] = []
+    first_of: dict[bytes, str] = {}
     facts: dict[str, list[Any]] = {name: [] for name in ("name", "label", *FACTS)}
     starts = [0]
     positions = _PositionWriter(file)
@@ -75,7 +91,14 @@ def _write(
                 raise InputError(f"{checked} (--skip-bad sets such recordings aside)")
             bad.append(checked)
             continue
-        positions.append(centre(checked.positions, preparation.centre))
+        centred = centre(checked.positions, preparation.centre)
+        content = _content(centred)
+        if duplicates == "first" and content in first_of:
+            left_out.append((checked.name, first_of[content]))
+            continue
+        first_of.setdefault(content, checked.name)
+        contents.append(content)
+        positions.append(centred)
         starts.append(starts[-1] + checked.positions.shape[1])
         for name, values in facts.items():
             values.append(getattr(checked, name))
@@ -86,6 +109,7 @@ def _write(
     group["start"] = np.array(starts, dtype=np.int64)
     group["label"] = labels
     group.create_dataset("name", data=facts.pop("name"), dtype=h5py.string_dtype())
+    group["content"] = np.frombuffer(b"".join(contents), dtype=np.uint8).reshape(len(labels), -1)
     for name, values in facts.items():
         group[name] = np.array(values, dtype=np.int32)
     file.attrs.update(
@@ -96,6 +120,7 @@ def _write(
         preparation=preparation.model_dump_json(),
         provenance=json.dumps({"skeleton_cgl": __version__, **source.provenance}),
         set_aside=json.dumps([[recording.name, recording.reason] for recording in bad]),
+        left_out=json.dumps(left_out),
     )
     file.attrs["digest"] = _digest(file)
     return bad
@@ -181,10 +206,18 @@ def _digest(file: h5py.File) -> str:
     return digest.hexdigest()
 
 
+def _content(sequence: np.ndarray) -> bytes:
+    """Return a checksum of a centred sequence (A, T, V, C), which tells whether two are identical."""
+    digest = hashlib.blake2b(repr(sequence.shape).encode(), digest_size=16)
+    digest.update(sequence.astype("<f4").tobytes())
+    return digest.digest()
+
+
 class Archive:
     """An archive opened for reading; positions are read from the file when sequences or clips are asked for.
 
-    labels, subjects, views, repetitions are (N,) integers, −1 where unknown; lengths (N,) are recorded frames.
+    labels, subjects, views, repetitions are (N,) integers, −1 where unknown; lengths (N,) are recorded frames. left_out
+    names the recordings that were not written because they are identical to another, and that other.
     """
 
     def __init__(self, file: h5py.File, path: str) -> None:
@@ -218,7 +251,7 @@ class Archive:
         """Return an archive of `source` that lives in memory alone."""
         file = h5py.File.in_memory()
         try:
-            _write(source, file, source.preparation, skip_bad=False, progress=_no_progress)
+            _write(source, file, source.preparation, skip_bad=False, progress=_no_progress, duplicates="keep")
             return cls(file, source.layout.name)
         except BaseException:
             file.close()
@@ -239,6 +272,7 @@ class Archive:
         self.preparation = Preparation.model_validate_json(attributes["preparation"])
         self.provenance: dict[str, str] = json.loads(attributes["provenance"])
         self.set_aside = [BadRecording(*entry) for entry in json.loads(attributes["set_aside"])]
+        self.left_out = [(name, first) for name, first in json.loads(attributes.get("left_out", "[]"))]
         self._starts = file["sequences/start"][:]
         self.lengths = np.diff(self._starts)
         self.labels = file["sequences/label"][:].astype(np.int64)
@@ -255,6 +289,16 @@ class Archive:
     def sequence_shape(self) -> tuple[int, int, int]:
         """The actors A, joints V and coordinates C of every sequence."""
         return self._file["positions"].shape[1:]
+
+    @cached_property
+    def copies(self) -> np.ndarray:
+        """(N,) the first sequence with the same content: its own place unless it is identical to an earlier one."""
+        if "content" in self._file["sequences"]:
+            contents = [row.tobytes() for row in self._file["sequences/content"][:]]
+        else:
+            contents = [_content(self.sequence(index)) for index in range(len(self))]
+        first_of: dict[bytes, int] = {}
+        return np.array([first_of.setdefault(content, index) for index, content in enumerate(contents)])
 
     def index(self, sequence: str) -> int:
         """Return the index of a sequence given by name or by number; refuse an unknown one."""

@@ -34,12 +34,24 @@ def summarise(archive: Archive) -> dict[str, Any]:
         "repetitions": _known(archive.repetitions),
         "preparation": archive.preparation.model_dump(),
         "provenance": archive.provenance,
+        "identical": identical(archive),
+        "left_out": [{"name": name, "identical_to": first} for name, first in archive.left_out],
         "set_aside": [{"name": bad.name, "reason": bad.reason} for bad in archive.set_aside],
     }
 
 
 def _known(values: np.ndarray) -> list[int]:
     return [int(value) for value in np.unique(values) if value != UNKNOWN]
+
+
+def identical(archive: Archive) -> str:
+    """Return how many sequences are identical to an earlier one, kept or left out; "" where there are none."""
+    kept, left_out = int((archive.copies != np.arange(len(archive))).sum()), len(archive.left_out)
+    if kept:
+        return f"{kept} of {len(archive)} sequences are identical to an earlier one"
+    if left_out:
+        return f"{left_out} of {len(archive) + left_out} sequences were identical to an earlier one and are left out"
+    return ""
 
 
 def describe(summary: dict[str, Any]) -> str:
@@ -53,6 +65,7 @@ def describe(summary: dict[str, Any]) -> str:
         f"  recorded     {frames['shortest']} to {frames['longest']} frames, median {frames['median']:g}",
         f"  preparation  {_pairs(summary['preparation'])}",
         *(f"  {name:<12} {_ranges(summary[name])}" for name in ("subjects", "views", "repetitions")),
+        *([f"  copies       {summary['identical']}"] if summary["identical"] else []),
         f"  provenance   {_pairs(summary['provenance'])}",
         f"  digest       {summary['digest']}",
         "  classes",

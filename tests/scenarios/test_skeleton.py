@@ -1,5 +1,6 @@
 """Skeleton actions as a scenario: what is handed out, what is asked without labels, what is scored, what is refused."""
 
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skeleton_cgl import Study
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.scenarios.classes import ClassTasks
 from skeleton_cgl.scenarios.measures import Measure
@@ -17,7 +19,8 @@ from skeleton_cgl.scenarios.scenario import Queries, Scenario, join
 from skeleton_cgl.scenarios.settings import check_scenario
 from skeleton_cgl.scenarios.skeleton import SkeletonScenario
 from skeleton_cgl.scenarios.split import Split
-from skeleton_cgl.skeletons import Archive, Augmentation
+from skeleton_cgl.skeletons import Archive, Augmentation, write_archive
+from skeleton_cgl.skeletons.groups import performances
 from tests.scenarios.small import NAMES, SETTINGS, lesson, small_source, write_small
 
 CLASSES = len(NAMES)
@@ -281,3 +284,53 @@ def test_augmented_clips_are_drawn_from_the_generator_given_and_the_others_stay(
     assert torch.equal(first, drawn(np.random.default_rng(0)))
     assert not torch.equal(first, second)
     assert not np.array_equal(first.numpy(), clips_of(plain, ids))
+
+
+def write_views(path: Path, **facts: Any) -> Path:
+    """Write an archive in which recordings of three views follow each other as one performance."""
+    source = small_source(fewest=30)
+    items = [
+        replace(item, **{"view": 1 + place % 3, "repetition": place // 3, **facts})
+        for place, item in enumerate(source.items)
+    ]
+    write_archive(replace(source, items=items), path)
+    return path
+
+
+def parts_by_name(scenario: SkeletonScenario, path: Path) -> dict[str, set[str]]:
+    """Return the names of the training, validation and test sequences, found by their clips."""
+    with Archive.open(path) as archive:
+        by_clip = {clip.tobytes(): name for clip, name in zip(archive.clips()[:, 0], archive.names, strict=True)}
+    everything, queries = lesson(scenario, range(CLASSES)), set(scenario.queries(()).ids.tolist())
+    validation = set(everything.validation.ids.tolist())
+    found = {}
+    for part, ids in (
+        ("training", everything.training.ids.tolist()),
+        ("validation", sorted(validation)),
+        ("test", sorted(queries - validation)),
+    ):
+        clips = clips_of(scenario, torch.tensor(ids)).transpose(0, 2, 3, 1)
+        found[part] = {by_clip[np.ascontiguousarray(clip).tobytes()] for clip in clips}
+    return found
+
+
+def test_what_divides_by_itself_is_the_performance_where_the_data_tell_it(tmp_path: Path) -> None:
+    told = write_views(tmp_path / "told.h5")
+    by = {by: SkeletonScenario(told, split=Split(by=by)) for by in ("auto", "performance", "class")}
+    assert by["auto"].digest == by["performance"].digest != by["class"].digest
+    parts = parts_by_name(by["auto"], told)
+    with Archive.open(told) as archive:
+        performance = dict(zip(archive.names, performances(archive).tolist(), strict=True))
+    seen = [{performance[name] for name in names} for names in parts.values()]
+    assert not seen[0] & seen[1] | seen[0] & seen[2] | seen[1] & seen[2]
+    untold = write_views(tmp_path / "untold.h5", repetition=-1)
+    assert SkeletonScenario(untold).digest == SkeletonScenario(untold, split=Split(by="class")).digest
+    with pytest.raises(InputError, match="do not tell the performance of every sample"):
+        SkeletonScenario(untold, split=Split(by="performance"))
+
+
+def test_a_study_says_what_divides_whatever_becomes_the_default(small: Path) -> None:
+    new = Study(scenario={"data": str(small), "split": {"ratios": [6, 2, 2]}})
+    assert new.scenario["split"] == {"by": "auto", "ratios": [6, 2, 2]}
+    assert Study(scenario={"data": str(small)}).scenario["split"] == {"by": "auto"}
+    assert Study.model_validate(new.model_dump(mode="json")) == new

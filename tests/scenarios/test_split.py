@@ -21,7 +21,7 @@ def names_of(counts: list[int]) -> list[str]:
 @given(counts=COUNTS, seed=st.integers(0, 99))
 def test_every_class_is_divided_by_the_ratios(counts: list[int], seed: int) -> None:
     labels = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(counts)), counts))
-    parts = divide(Split(ratios=(2, 1, 1), seed=seed), labels, names_of(counts), None)
+    parts = divide(Split(by="class", ratios=(2, 1, 1), seed=seed), labels, names_of(counts), None)
     for label, count in enumerate(counts):
         found = np.bincount(parts[labels == label], minlength=3)
         assert found.sum() == count
@@ -32,23 +32,23 @@ def test_every_class_is_divided_by_the_ratios(counts: list[int], seed: int) -> N
 
 def test_the_default_ratios_are_eight_one_one() -> None:
     labels = np.repeat([0, 1], [150, 20])
-    parts = divide(Split(), labels, ["sit", "stand"], None)
+    parts = divide(Split(by="class"), labels, ["sit", "stand"], None)
     assert np.bincount(parts[labels == 0]).tolist() == [120, 15, 15]
     assert np.bincount(parts[labels == 1]).tolist() == [16, 2, 2]
 
 
 def test_the_seed_decides_the_division() -> None:
     labels = np.repeat(np.arange(3), 30)
-    divisions = [divide(Split(seed=seed), labels, names_of([30] * 3), None) for seed in (0, 0, 1)]
+    divisions = [divide(Split(by="class", seed=seed), labels, names_of([30] * 3), None) for seed in (0, 0, 1)]
     np.testing.assert_array_equal(divisions[0], divisions[1])
     assert (divisions[0] != divisions[2]).any()
     assert (divisions[0][:30] != divisions[0][30:60]).any()
 
 
 def test_the_division_of_a_class_does_not_depend_on_the_other_classes() -> None:
-    alone = divide(Split(), np.zeros(20, dtype=np.int64), ["sit"], None)
+    alone = divide(Split(by="class"), np.zeros(20, dtype=np.int64), ["sit"], None)
     labels = np.repeat([0, 1], [13, 20])
-    among = divide(Split(), labels, ["stand", "sit"], None)
+    among = divide(Split(by="class"), labels, ["stand", "sit"], None)
     np.testing.assert_array_equal(among[labels == 1], alone)
 
 
@@ -81,6 +81,8 @@ def test_groups_can_be_named(by: str) -> None:
     ("split", "groups", "message"),
     [
         ({"by": "subject"}, None, "do not tell the subject of every sample"),
+        ({"by": "performance"}, None, "do not tell the performance of every sample"),
+        ({"by": "performance", "test": [1]}, [1, 1, 2, 2, 3, 3], "name groups; they go with by: subject or by: view"),
         ({"by": "view"}, [1, 2, 3, -1, 2, 3], "do not tell the view of every sample"),
         ({"by": "subject"}, [1, 1, 1, 2, 2, 2], "needs at least 3, there are 2"),
         ({"by": "subject", "test": [7]}, [1, 1, 2, 2, 3, 3], r"test: no subject 7; there are \[1, 2, 3\]"),
@@ -95,12 +97,47 @@ def test_groups_can_be_named(by: str) -> None:
 def test_divisions_that_cannot_be_are_refused(split: dict, groups: list | None, message: str) -> None:
     labels = np.array([0, 1, 0, 1, 0, 1])
     with pytest.raises(InputError, match=message):
-        divide(Split(**split), labels, ["a", "b"], None if groups is None else np.array(groups))
+        divide(Split(**{"by": "class", **split}), labels, ["a", "b"], None if groups is None else np.array(groups))
+
+
+@given(
+    sizes=st.lists(st.lists(st.integers(1, 6), min_size=10, max_size=30), min_size=1, max_size=4),
+    seed=st.integers(0, 99),
+)
+def test_performances_stay_whole_and_every_class_is_divided_as_nearly_as_they_allow(sizes: list, seed: int) -> None:
+    labels = np.repeat(np.arange(len(sizes)), [sum(of_class) for of_class in sizes])
+    groups = np.repeat(np.arange(sum(map(len, sizes))), [size for of_class in sizes for size in of_class])
+    order = np.random.default_rng(seed).permutation(len(labels))
+    labels, groups = labels[order], groups[order]
+    parts = divide(Split(by="performance", seed=seed), labels, names_of(sizes), groups)
+    for group in np.unique(groups):
+        assert len(set(parts[groups == group])) == 1
+    for label, of_class in enumerate(sizes):
+        for part in (TEST, VALIDATION):
+            found = ((labels == label) & (parts == part)).sum()
+            assert abs(found - round(sum(of_class) / 10)) <= max(of_class) / 2 or found == min(of_class)
+
+
+@given(counts=COUNTS, seed=st.integers(0, 99))
+def test_performances_of_one_sample_are_divided_as_samples_are(counts: list[int], seed: int) -> None:
+    labels = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(counts)), counts))
+    groups = np.random.default_rng(seed).permutation(len(labels))
+    by_class = divide(Split(by="class", seed=seed), labels, names_of(counts), None)
+    by_performance = divide(Split(by="performance", seed=seed), labels, names_of(counts), groups)
+    np.testing.assert_array_equal(by_performance, by_class)
+
+
+def test_a_performance_under_two_classes_is_in_one_part() -> None:
+    labels = np.repeat([0, 1], 30)
+    groups = np.tile(np.arange(30), 2)
+    parts = divide(Split(by="performance"), labels, ["a", "b"], groups)
+    np.testing.assert_array_equal(parts[:30], parts[30:])
+    assert np.bincount(parts).tolist() == [48, 6, 6]
 
 
 def test_a_class_with_too_few_samples_is_refused_by_name() -> None:
     with pytest.raises(InputError, match="class 'rare' has no training sample"):
-        divide(Split(), np.array([0, 0, 0, 1, 1]), ["common", "rare"], None)
+        divide(Split(by="class"), np.array([0, 0, 0, 1, 1]), ["common", "rare"], None)
 
 
 @pytest.mark.parametrize("ratios", [(1, 0, 1), (-1, 1, 1), (float("nan"), 1, 1), (1, float("inf"), 1)])
