@@ -104,6 +104,13 @@ class OneBatch:
     def __len__(self) -> int:
         return int(self.content.batch_size)
 
+    @property
+    def version(self) -> int:
+        return 0
+
+    def copied(self) -> "OneBatch":
+        return self
+
     def rows(self, chosen: Tensor) -> "OneBatch":
         import dgl
 

@@ -1,11 +1,15 @@
-"""Settings of a process that trains: threads, memory, device, and an instruction set that works."""
+"""Settings of a process that trains: threads, memory, device, an instruction set that works, random generators."""
 
 import ctypes
 import os
+import random
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 
+import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
@@ -35,6 +39,22 @@ def settle(threads: int = 1) -> None:
     if mallopt is not None:
         for option, value in ((_M_MMAP_MAX, 0), (_M_TRIM_THRESHOLD, -1), (_M_TOP_PAD, 1 << 26)):
             mallopt(option, value)
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Within: torch, `random` and `numpy.random` draw what `seed` decides; afterwards they go on as if never used."""
+    of_python, of_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        random.seed(seed)
+        # It takes words of 32 bits.
+        np.random.seed([seed % 2**32, seed // 2**32 % 2**32])  # noqa: NPY002
+        try:
+            yield
+        finally:
+            random.setstate(of_python)
+            np.random.set_state(of_numpy)  # noqa: NPY002
 
 
 def choose_device(wanted: str) -> torch.device:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from skeleton_cgl.blame import blamed
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.process import seeded
 from skeleton_cgl.registry import CLIP_BACKBONES, GRAPH_BACKBONES, Registry
 from skeleton_cgl.scenarios.inputs import Inputs
 from skeleton_cgl.scenarios.scenario import Facts
@@ -50,8 +51,7 @@ def make_backbone(name: str, parameters: Mapping[str, Any], facts: Facts, seed: 
     found: type[Backbone] = registry.find(name)
     if found.takes != facts.takes:
         raise InputError(f"backbone {name!r} takes {_plural(found.takes)}; the scenario has {_plural(facts.takes)}")
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed_of("backbone", seed))
+    with seeded(seed_of("backbone", seed)):
         backbone: Backbone = registry.make(name, parameters, facts.offered)
     backbone.identity = (found, json.dumps(dict(parameters), sort_keys=True, default=repr))
     return backbone

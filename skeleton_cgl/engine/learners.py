@@ -10,7 +10,9 @@ from skeleton_cgl.learning.feed import Feed
 from skeleton_cgl.learning.learner import Learner, Model, ready_device
 from skeleton_cgl.learning.method import Method, make_method, needs_of
 from skeleton_cgl.learning.training import Training
+from skeleton_cgl.process import seeded
 from skeleton_cgl.scenarios.scenario import Scenario
+from skeleton_cgl.seeds import seed_of
 
 _MISSING = {
     "borders": "lessons with a beginning and an end; the scenario is a stream without",
@@ -35,11 +37,12 @@ def make_learner(
     training = training or Training()
     # Before the backbone is tried: an instruction set can be chosen until the first computation.
     device = ready_device(training)
-    module = make_backbone(backbone, backbone_parameters or {}, scenario.facts, seed)
     # Not queries: where periods follow one another, nothing can be asked before the first.
     samples = scenario.experience(scenario.lessons(scenario.default)[:1]).training
-    width = embedding_width(module, Feed(module, device).inputs(samples.pool, samples.ids[:2]))
-    made = make_method(method, method_parameters or {})
+    with seeded(seed_of("parts", seed)):
+        module = make_backbone(backbone, backbone_parameters or {}, scenario.facts, seed)
+        width = embedding_width(module, Feed(module, device).inputs(samples.pool, samples.ids[:2]))
+        made = make_method(method, method_parameters or {})
     _refuse_unmet_needs(made, scenario, module)
     model = Model(module, Head(width, seed, scenario.outputs), scenario.facts.join)
     return Learner(model, made, training, scenario.problem, seed if noise_seed is None else noise_seed)

@@ -20,6 +20,7 @@ from skeleton_cgl.learning.state import from_bytes, to_bytes
 from skeleton_cgl.process import settle
 from skeleton_cgl.scenarios.measures import answers_of
 from skeleton_cgl.scenarios.scenario import Scenario
+from skeleton_cgl.seeds import seed_of
 
 _PACKAGES = ("skeleton_cgl", "torch", "numpy")
 
@@ -74,7 +75,8 @@ def learn_branch(
             told = partial(progress, stage) if progress else None
             learner.learn(scenario.experience(stage.prefix), stage.seed(study), told)
             # The prefix is the plan's: nothing that a method can write decides what is asked, or how it is scored.
-            scores = scenario.score(learner.answer(scenario.queries(stage.prefix)), stage.prefix)
+            answers = learner.answer(scenario.queries(stage.prefix), seed_of("answers", stage.seed(study)))
+            scores = scenario.score(answers, stage.prefix)
             seconds = time.perf_counter() - started
             state = to_bytes(learner.state()) if stage.key in branch.kept else None
             remembered = _size(learner.method.state())

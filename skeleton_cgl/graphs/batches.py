@@ -1,7 +1,9 @@
 """What backbones get of problems on irregular graphs."""
 
+import copy
 import os
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -39,11 +41,22 @@ class Places:
     def content(self) -> "Places":
         return self
 
+    @property
+    def version(self) -> Hashable:
+        # What DGL gives as the edges is the memory of the graph itself, in a new tensor every time.
+        edges = [zlib.crc32(end.cpu().numpy()) for end in self.graph.edges()]
+        held = (self.features, self.at) if self.summed is None else (self.features, self.at, self.summed)
+        return *edges, *(tensor._version for tensor in held)
+
+    def copied(self) -> "Places":
+        return copy.deepcopy(self)
+
     def __len__(self) -> int:
         return len(self.at)
 
     def rows(self, chosen: Tensor) -> "Places":
-        return replace(self, at=self.at[chosen.to(self.at.device)])
+        # What is put into a local graph, or added to it, stays there.
+        return replace(self, graph=self.graph.local_var(), at=self.at[chosen.to(self.at.device)])
 
     def to(self, device: torch.device) -> "Places":
         if self.at.device == device:
@@ -75,6 +88,13 @@ class Graphs:
         import dgl
 
         return dgl.batch(list(self.members))
+
+    @property
+    def version(self) -> Hashable:
+        return tuple(value._version for member in self.members for value in member.ndata.values())
+
+    def copied(self) -> "Graphs":
+        return Graphs(tuple(copy.deepcopy(member) for member in self.members))
 
     def __len__(self) -> int:
         return len(self.members)

@@ -1,6 +1,8 @@
 """Samples on their way to a backbone: arranged once per pool and backbone, then handed out row by row."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -9,17 +11,29 @@ from torch import Tensor
 from skeleton_cgl.backbones.backbone import Backbone
 from skeleton_cgl.blame import blamed
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.process import seeded
 from skeleton_cgl.scenarios.inputs import Inputs, Pool
+from skeleton_cgl.seeds import seed_of
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """A pool as a backbone wants it, what it was made of, and the version in which all are to find it."""
+
+    of: Hashable
+    inputs: Inputs
+    version: Hashable
 
 
 class Feed:
     """What a backbone is fed with on a device.
 
-    A backbone's `arrange` is given a whole pool the first time one of its samples is asked for. One arrangement is kept
-    at a time in a process, for all backbones of one identity; a backbone without an identity shares it with none.
+    A backbone's `arrange` is given a copy of a whole pool the first time one of its samples is asked for. One
+    arrangement is kept at a time in a process, for all backbones of one identity; a backbone without an identity shares
+    it with none.
     """
 
-    _kept: tuple[Hashable, Inputs] | None = None
+    _kept: Arrangement | None = None
 
     def __init__(self, backbone: Backbone, device: torch.device) -> None:
         self._backbone = backbone
@@ -37,14 +51,33 @@ class Feed:
         random = np.random.default_rng(int(torch.randint(2**62, (1,))))
         return self._arrange(pool.drawn(ids, random)).to(self._device)
 
+    @contextmanager
+    def untouched(self) -> Iterator[None]:
+        """Within: what is kept for all may be read; one who writes into it is refused, and nobody else finds it so."""
+        try:
+            yield
+        finally:
+            kept = Feed._kept
+            changed = kept is not None and kept.inputs.version != kept.version
+            if changed:
+                Feed._kept = None
+        if changed:
+            raise InputError(
+                f"backbone {type(self._backbone).__name__}: it or the method writes into features or edges that all "
+                "learners share; work on a copy (`clone()`)"
+            )
+
     def _arranged(self, pool: Pool) -> Inputs:
         wanted = (pool.digest, self._backbone.identity or self._backbone, self._device)
-        if Feed._kept is None or Feed._kept[0] != wanted:
+        if Feed._kept is None or Feed._kept.of != wanted:
             Feed._kept = None
-            arranged = self._arrange(pool.whole())
+            # What all find must not depend on who came first: not on what was drawn, nor on what was written.
+            with seeded(seed_of("arrange", pool.digest)):
+                arranged = self._arrange(pool.whole().copied())
             # Rows that depend on one another need all of them: there is nothing to gain from moving some.
-            Feed._kept = (wanted, arranged if arranged.independent else arranged.to(self._device))
-        return Feed._kept[1]
+            arranged = arranged if arranged.independent else arranged.to(self._device)
+            Feed._kept = Arrangement(wanted, arranged, arranged.version)
+        return Feed._kept.inputs
 
     def _arrange(self, inputs: Inputs) -> Inputs:
         name = type(self._backbone).__name__

@@ -8,7 +8,6 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from math import isfinite
 from statistics import fmean
 from typing import Any
 
@@ -17,10 +16,13 @@ from torch import Tensor, nn
 
 from skeleton_cgl.backbones.backbone import Backbone
 from skeleton_cgl.backbones.head import Head
+from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.feed import Feed
 from skeleton_cgl.learning.method import LearningFailed, Method
+from skeleton_cgl.learning.optimizers import grow, make_optimizer, remind
+from skeleton_cgl.learning.stopping import BestEpoch
 from skeleton_cgl.learning.training import Recipe, Training
-from skeleton_cgl.process import choose_device, ensure_bfloat16_works
+from skeleton_cgl.process import choose_device, ensure_bfloat16_works, seeded
 from skeleton_cgl.scenarios.inputs import Inputs
 from skeleton_cgl.scenarios.problem import Problem, scopes
 from skeleton_cgl.scenarios.scenario import Experience, Queries, Samples
@@ -53,6 +55,10 @@ class Batch:
     def __len__(self) -> int:
         return len(self.weights)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Batch":
+        # Nothing writes into a batch; a copy of who holds one may hold the same.
+        return self
+
 
 @dataclass(frozen=True)
 class Taught:
@@ -73,10 +79,19 @@ class Model(nn.Module):
 
     def forward(self, inputs: Inputs) -> Tensor:
         embeddings: Tensor = self.backbone(inputs.content)
+        expected = (len(inputs) * inputs.places, self.head.width)
+        # Otherwise one embedding would do for all, by broadcasting.
+        if getattr(embeddings, "shape", None) != expected:
+            raise InputError(f"backbone {type(self.backbone).__name__}: expected {_told(embeddings, expected)}")
         if inputs.places > 1:
             embeddings = self._join(embeddings.unflatten(0, (-1, inputs.places)))
         outputs: Tensor = self.head(embeddings)
         return outputs
+
+
+def _told(found: object, expected: tuple[int, ...]) -> str:
+    shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+    return f"embeddings {expected}, one per place of every query, found {shape}"
 
 
 class Learner:
@@ -91,13 +106,13 @@ class Learner:
         self.problem = problem
         self.taught: list[Taught] = []
         self.optimizer = self._new_optimizer()
+        self._validated: list[tuple[Tensor, Tensor, Tensor]] = []
         self._seed = seed
         self._feed = Feed(self.backbone, self.device)
 
     def learn(self, experience: Experience, seed: int, progress: Progress | None = None) -> None:
         """Learn one lesson; `progress` is told every epoch and its mean loss. Fails when the loss is not finite."""
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+        with seeded(seed), self._feed.untouched():
             self.taught.append(Taught(experience.keys, ()))
             if experience.pace is None:
                 self._learn_all_of(experience, progress)
@@ -113,6 +128,9 @@ class Learner:
         self.method.begin_lesson(self, experience)
         self._train(self.method.lesson_samples(self, experience), experience, progress)
         self.method.end_lesson(self, experience)
+        if self.training.watches_past:
+            validation = experience.validation
+            self._validated.append((validation.ids, validation.labels, validation.step))
 
     def _meet(self, outputs: Sequence[int]) -> None:
         """Have outputs in the head, as some that the lesson being learned teaches."""
@@ -120,12 +138,12 @@ class Learner:
         self.taught[-1] = Taught(told.keys, tuple(dict.fromkeys((*told.outputs, *outputs))))
         before = self.head.rows
         if self.head.meet(outputs):
-            self._replace_in_optimizer(before, self.head.rows)
+            grow(self.optimizer, before, self.head.rows)
 
     def _train(self, samples: Samples, experience: Experience, progress: Progress | None) -> None:
         streamed = experience.pace is not None
         patience = None if streamed else self.training.patience
-        best = BestEpoch(self, experience.validation) if patience else None
+        best = self._best_epoch(experience.validation) if patience else None
         pace = experience.pace or Recipe(self.training)
         rows, drawn, stepped, batch = None, samples, None, None
         for epoch, batches in enumerate(pace.epochs(samples)):
@@ -147,6 +165,9 @@ class Learner:
                 break
         if best:
             best.restore()
+
+    def _best_epoch(self, validation: Samples) -> BestEpoch:
+        return BestEpoch(self, validation, [Samples(validation.pool, *columns) for columns in self._validated])
 
     def _step(self, batch: Batch) -> float:
         self.optimizer.zero_grad()
@@ -189,6 +210,8 @@ class Learner:
         lower = self.training.precision == "bfloat16"
         with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=lower):
             outputs: Tensor = self.model(inputs)
+        if outputs.shape != (expected := (len(inputs), len(self.head.outputs))):
+            raise InputError(f"outputs: expected {expected}, one row per query, found {tuple(outputs.shape)}")
         return outputs.float() if lower else outputs
 
     def edge_attention(self, inputs: Inputs) -> list[Tensor]:
@@ -205,11 +228,14 @@ class Learner:
         allowed = batch.among if among is None else batch.among & among
         return (self.problem.losses(outputs, batch.targets, allowed) * batch.weights).sum()
 
-    def answer(self, queries: Queries) -> Tensor:
-        """Return (queries, outputs known) the outputs for every query, −∞ for what was never met."""
+    def answer(self, queries: Queries, seed: int = 0) -> Tensor:
+        """Return (queries, outputs known) the outputs for every query, −∞ for what was never met.
+
+        seed: decides what a backbone may draw meanwhile.
+        """
         self.backbone.eval()
         answers = torch.full((len(queries), len(self.head.known)), -torch.inf)
-        with torch.no_grad():
+        with seeded(seed), self._feed.untouched(), torch.no_grad():
             for rows in torch.arange(len(queries)).split(self._answered_at_once(queries)):
                 outputs = self.outputs(self._feed.inputs(queries.pool, queries.ids[rows]))
                 answers[rows[0] : rows[-1] + 1, self.head.outputs] = outputs.cpu()
@@ -281,41 +307,21 @@ class Learner:
             self.backbone.train(training)
 
     def _new_optimizer(self) -> torch.optim.Optimizer:
-        rate, decay = self.training.learning_rate, self.training.weight_decay
-        if self.training.optimizer == "sgd":
-            return torch.optim.SGD(self.parameters(), lr=rate, weight_decay=decay)
-        return torch.optim.Adam(self.parameters(), lr=rate, weight_decay=decay, fused=True)
-
-    def _replace_in_optimizer(self, before: nn.Parameter, after: nn.Parameter) -> None:
-        """Let the optimizer go on with a head that has grown: its memory of the new rows is zero."""
-        group = self.optimizer.param_groups[0]
-        group["params"] = [after if parameter is before else parameter for parameter in group["params"]]
-        state = self.optimizer.state.pop(before, {})
-        for name, value in state.items():
-            if value.shape == before.shape:
-                state[name] = torch.cat([value, torch.zeros_like(after[len(before) :])])
-        if state:
-            self.optimizer.state[after] = state
-
-    def _lay_out_optimizer(self) -> None:
-        """Let the optimizer's memory of a parameter lie as the parameter does: fused steps go through both alike."""
-        for parameter, memory in self.optimizer.state.items():
-            for name, value in memory.items():
-                if value.shape == parameter.shape and value.stride() != parameter.stride():
-                    memory[name] = torch.empty_like(parameter, requires_grad=False).copy_(value)
+        return make_optimizer(self.training, self.parameters(), self.head)
 
     def state(self) -> dict[str, Any]:
         """Return everything a learner is, as tensors and plain values that later learning leaves alone."""
-        return copy.deepcopy(
-            {
-                "backbone": dict(self.backbone.state_dict()),
-                "outputs": self.head.outputs,
-                "rows": self.head.rows.detach(),
-                "taught": [[list(taught.keys), list(taught.outputs)] for taught in self.taught],
-                "optimizer": self.optimizer.state_dict()["state"],
-                "method": self.method.state(),
-            }
-        )
+        state = {
+            "backbone": dict(self.backbone.state_dict()),
+            "outputs": self.head.outputs,
+            "rows": self.head.rows.detach(),
+            "taught": [[list(taught.keys), list(taught.outputs)] for taught in self.taught],
+            "optimizer": self.optimizer.state_dict()["state"],
+            "method": self.method.state(),
+        }
+        if self.training.watches_past:
+            state["validated"] = [list(columns) for columns in self._validated]
+        return copy.deepcopy(state)
 
     def restore(self, state: dict[str, Any]) -> None:
         """Become the learner whose `state` this is; learning on is bit-identical to never having stopped."""
@@ -323,10 +329,9 @@ class Learner:
         self.head.restore(state["outputs"], state["rows"])
         self.taught = [Taught(tuple(keys), tuple(outputs)) for keys, outputs in state["taught"]]
         self.optimizer = self._new_optimizer()
-        groups = self.optimizer.state_dict()["param_groups"]
-        # An optimizer changes what it is given in place; the other parts are copied or never changed.
-        self.optimizer.load_state_dict({"state": copy.deepcopy(state["optimizer"]), "param_groups": groups})
-        self._lay_out_optimizer()
+        # Here and there what is given is copied, or never changed.
+        remind(self.optimizer, state["optimizer"])
+        self._validated = [(ids, labels, step) for ids, labels, step in state.get("validated", [])]
         self.method.restore(state["method"])
 
 
@@ -336,30 +341,3 @@ def ready_device(training: Training) -> torch.device:
     if training.precision == "bfloat16" and device.type == "cpu":
         ensure_bfloat16_works()
     return device
-
-
-class BestEpoch:
-    """Early stopping: the weights of the epoch with the lowest validation loss."""
-
-    def __init__(self, learner: Learner, validation: Samples) -> None:
-        self._learner = learner
-        self._batch = learner.batch(validation)
-        self._lowest = torch.inf
-        self._weights: dict[str, Tensor] = {}
-        self._since = 0
-
-    def is_over(self, patience: int) -> bool:
-        """Look at the learner after an epoch; return whether the loss has not improved for `patience` epochs."""
-        with self._learner.answering(), torch.no_grad():
-            loss = float(self._learner.task_loss(self._batch))
-        if not isfinite(loss):
-            raise LearningFailed(f"the validation loss of {self._learner.lesson_in_words()} is {loss}")
-        if loss < self._lowest:
-            self._lowest, self._since = loss, 0
-            self._weights = copy.deepcopy(self._learner.model.state_dict())
-        else:
-            self._since += 1
-        return self._since >= patience
-
-    def restore(self) -> None:
-        self._learner.model.load_state_dict(self._weights)

@@ -1,8 +1,8 @@
 """The training recipe of a lesson: how long, how fast, in which batches, on what device."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -16,9 +16,22 @@ class Training(Checked):
     """How a lesson is learned; the defaults are those of the order study (Wei et al. 2024).
 
     batch_size: None takes all samples at once. reset_optimizer: start every lesson with a new optimizer instead of one
-    that lives through the sequence. patience: stop a lesson when the validation loss has not improved for so many
-    epochs, and go back to the weights of its best epoch.
+    that lives through the sequence.
+
+    patience: stop a lesson when the loss that the method minimises, taken of the validation samples, has not improved
+    for so many epochs, and go back to its best epoch, weights and optimizer. patience_on: "task" watches the validation
+    samples of the lesson alone, and so stops when the new task is known, whatever becomes of the old ones; "seen" those
+    of past lessons as well, each class counting the same, which the learner then keeps: more than a continual learner
+    usually may. Pieces of a stream are gone through once, without either.
+
+    head_steps: whose steps Adam corrects its averages by for the rows of the head, where the optimizer lives through
+    the sequence. "shared": one count, as for any other parameter. The averages of a row that comes late start from zero
+    all the same, and are taken for long settled ones: its tenth step is 2.1 learning rates long after 100 steps of
+    others, and 3.8 after 400, so that classes learn the faster the later they come, which is an effect of the order by
+    the optimizer alone. "own": every row counts from when it was met. Without effect on SGD.
     """
+
+    younger: ClassVar[Mapping[str, Any]] = {"head_steps": "shared"}
 
     epochs: int = Field(default=100, ge=1)
     learning_rate: float = Field(default=0.001, gt=0)
@@ -27,8 +40,24 @@ class Training(Checked):
     optimizer: Literal["adam", "sgd"] = "adam"
     reset_optimizer: bool = False
     patience: int | None = Field(default=None, ge=1)
+    patience_on: Literal["task", "seen"] = "task"
+    head_steps: Literal["shared", "own"] = "shared"
     device: Literal["auto", "cpu", "cuda"] = "auto"
     precision: Literal["float32", "bfloat16"] = "float32"
+
+    @property
+    def watches_past(self) -> bool:
+        """Whether validation samples of past lessons are watched."""
+        return self.patience is not None and self.patience_on == "seen"
+
+    @property
+    def as_before(self) -> set[str]:
+        """The fields that digests leave out: younger ones that change nothing, so that keys stay what they were.
+
+        With patience, `patience_on` is never left out: before there was such a field, other numbers came of patience.
+        """
+        idle = set() if self.patience else {"patience_on"}
+        return super().as_before | idle | ({"head_steps"} if self.optimizer == "sgd" else set())
 
 
 class Recipe:

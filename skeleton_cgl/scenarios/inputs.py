@@ -1,6 +1,6 @@
 """Batches on their way into a backbone, and the pools they are drawn from. Neither knows a backbone."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
@@ -31,7 +31,16 @@ class Inputs(Protocol):
         """What the backbone's `forward` is given."""
         ...
 
+    @property
+    def version(self) -> Hashable:
+        """Changes when something is written into what is held."""
+        ...
+
     def __len__(self) -> int: ...
+
+    def copied(self) -> Self:
+        """Return the same in memory of its own."""
+        ...
 
     def rows(self, chosen: Tensor) -> Self:
         """Return the rows `chosen`, in that order."""
@@ -84,6 +93,13 @@ class Clips:
     def content(self) -> Arranged:
         return self.parts if self.actors == 1 else _each(self.parts, lambda part: part.flatten(0, 1))
 
+    @property
+    def version(self) -> Hashable:
+        return tuple(version_of(part) for part in _as_tuple(self.parts))
+
+    def copied(self) -> "Clips":
+        return replace(self, parts=_each(self.parts, Tensor.clone))
+
     def __len__(self) -> int:
         return len(self.parts[0] if isinstance(self.parts, tuple) else self.parts)
 
@@ -97,13 +113,22 @@ class Clips:
         """Return these clips as arranged; refuse other than a row per clip."""
         arranged = arrange(self.content)
         expected = len(self) * self.actors
-        for part in arranged if isinstance(arranged, tuple) else (arranged,):
+        for part in _as_tuple(arranged):
             if not isinstance(part, Tensor) or not part.ndim or len(part) != expected:
                 found = tuple(part.shape) if isinstance(part, Tensor) else type(part).__name__
                 raise InputError(f"`arrange` gives {found}; expected tensors with {expected} rows, one per clip")
         if self.actors > 1:
             arranged = _each(arranged, lambda part: part.unflatten(0, (-1, self.actors)))
         return replace(self, parts=arranged)
+
+
+def version_of(tensor: Tensor) -> int:
+    """Return a number that changes when something is written into a tensor; of some that cannot be, 0."""
+    return 0 if tensor.is_inference() else tensor._version
+
+
+def _as_tuple(parts: Arranged) -> tuple[Tensor, ...]:
+    return parts if isinstance(parts, tuple) else (parts,)
 
 
 def _each(parts: Arranged, change: Callable[[Tensor], Tensor]) -> Arranged:

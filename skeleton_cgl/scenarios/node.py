@@ -43,7 +43,8 @@ class NodePool:
         )
 
     def whole(self) -> Places:
-        return self._places
+        # A copy: whoever is given it may write into it.
+        return self._places.copied()
 
     def drawn(self, ids: torch.Tensor, random: np.random.Generator) -> Inputs:  # noqa: ARG002
         return self._places.rows(ids)
