@@ -1,12 +1,13 @@
 """Importances of parameters, and the quadratic penalty that keeps important ones where they were.
 
-All are vectors over the learner's trainable parameters, head last. Those of a whole task (EWC `batch`, MAS, TWP) are
-taken as a step of training sees the task, with BatchNorm on the task's own statistics: the published strengths belong
-to them, and on running statistics, which lag behind, the same gradients are an order of magnitude larger. Those of
-single samples, which have no statistics of their own, are taken as queries are answered. Computing either leaves no
-trace in the learner.
+All are vectors over the learner's trainable parameters, head last. Those of a whole task (EWC `batch`, TWP, MAS but for
+`absolute-samples`) are taken as a step of training sees the task, with BatchNorm on the task's own statistics: the
+published strengths belong to them, and on running statistics, which lag behind, the same gradients are an order of
+magnitude larger. Those of single samples, which have no statistics of their own, are taken as queries are answered.
+Computing either leaves no trace in the learner.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
     from skeleton_cgl.learning.learner import Batch, Learner
 
 _SAMPLES_AT_ONCE = 64
+
+Values = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""A number (N,) per sample, from outputs (N, O), targets and what each is answered among."""
+
+Magnitude = Callable[[Tensor], Tensor]
+"""What becomes of every entry of a gradient: its square, or its absolute value."""
 
 
 @dataclass(frozen=True)
@@ -46,30 +53,38 @@ def squared_gradient_of_loss(learner: "Learner", samples: Samples) -> Tensor:
 
 def sample_fisher(learner: "Learner", samples: Samples) -> Tensor:
     """Return the mean over samples of the squared gradient of each one's loss (Kirkpatrick et al. 2017)."""
+    return mean_over_samples(learner, samples, learner.problem.losses, torch.square)
+
+
+def mean_over_samples(learner: "Learner", samples: Samples, values: Values, magnitude: Magnitude) -> Tensor:
+    """Return the mean over samples of the magnitudes of the gradient of each one's value.
+
+    values: (N,) from outputs (N, O), targets and what is answered among; each depends on the outputs of its own sample.
+    """
     with learner.answering():
         batch = learner.batch(samples)
-        squares = _squares_of_rows if batch.inputs.independent else _squares_one_by_one
-        return squares(learner, batch) / len(batch)
+        summed = _sum_over_rows if batch.inputs.independent else _sum_one_by_one
+        return summed(learner, batch, values, magnitude) / len(batch)
 
 
-def _squares_of_rows(learner: "Learner", batch: "Batch") -> Tensor:
-    """Return Σᵢ (∇lossᵢ)² where every sample passes through the backbone by itself: many at once."""
+def _sum_over_rows(learner: "Learner", batch: "Batch", values: Values, magnitude: Magnitude) -> Tensor:
+    """Return Σᵢ magnitude(∇valueᵢ) where every sample passes through the backbone by itself: many at once."""
     named = learner.model.named_parameters()
     parameters: dict[str, Tensor] = {name: value for name, value in named if value.requires_grad}
 
-    def loss_of_one(parameters: dict[str, Tensor], row: Tensor) -> Tensor:
+    def value_of_one(parameters: dict[str, Tensor], row: Tensor) -> Tensor:
         one = row[None]
         outputs = functional_call(learner.model, parameters, (batch.inputs.rows(one),))
-        return learner.problem.losses(outputs, batch.targets[one], batch.among[one])[0]
+        return values(outputs, batch.targets[one], batch.among[one])[0]
 
     total = torch.zeros_like(learner.parameter_vector())
     for rows in torch.arange(len(batch), device=learner.device).split(_SAMPLES_AT_ONCE):
-        gradients = vmap(grad(loss_of_one), in_dims=(None, 0))(parameters, rows)
-        total += torch.cat([value.detach().square().sum(dim=0).flatten() for value in gradients.values()])
+        gradients = vmap(grad(value_of_one), in_dims=(None, 0))(parameters, rows)
+        total += torch.cat([magnitude(value.detach()).sum(dim=0).flatten() for value in gradients.values()])
     return total
 
 
-def _squares_one_by_one(learner: "Learner", batch: "Batch") -> Tensor:
-    """Return Σᵢ (∇lossᵢ)² where samples share what passes through the backbone, as the nodes of a graph do."""
-    losses = learner.problem.losses(learner.outputs(batch.inputs), batch.targets, batch.among)
-    return torch.stack([learner.gradient_of(loss, retain_graph=True).square() for loss in losses]).sum(dim=0)
+def _sum_one_by_one(learner: "Learner", batch: "Batch", values: Values, magnitude: Magnitude) -> Tensor:
+    """Return Σᵢ magnitude(∇valueᵢ) where samples share what passes through the backbone, as nodes of a graph do."""
+    each = values(learner.outputs(batch.inputs), batch.targets, batch.among)
+    return torch.stack([magnitude(learner.gradient_of(value, retain_graph=True)) for value in each]).sum(dim=0)

@@ -423,6 +423,8 @@ def test_a_method_adds_to_the_step_of_a_stream_what_it_remembers(small: Path) ->
         {"batch_size": 1},
         {"optimizer": "adamw"},
         {"patience": 0},
+        {"patience_on": "all"},
+        {"head_steps": "none"},
         {"device": "tpu"},
         {"precision": "float16"},
         {"epoch": 3},

@@ -22,7 +22,9 @@ RECIPES = {
     "adam, mini-batches": {"batch_size": 6},
     "sgd, mini-batches": {"batch_size": 6, "optimizer": "sgd", "learning_rate": 0.001, "weight_decay": 0.01},
     "early stopping": {"patience": 1, "epochs": 4, "learning_rate": 0.1},
+    "early stopping on all seen": {"patience": 1, "patience_on": "seen", "epochs": 4, "learning_rate": 0.1},
     "reset": {"reset_optimizer": True},
+    "own steps": {"head_steps": "own"},
 }
 
 

@@ -61,8 +61,8 @@ def rewrite_queries(learner: Learner, _: Experience) -> None:
     """Give the right answers, and then change the questions."""
     answer = Learner.answer
 
-    def answer_and_rewrite(queries: Queries) -> Tensor:
-        found = answer(learner, queries)
+    def answer_and_rewrite(queries: Queries, seed: int = 0) -> Tensor:
+        found = answer(learner, queries, seed)
         queries.ids.zero_()
         queries.step.zero_()
         return found

@@ -15,8 +15,8 @@ from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.learner import Learner, Model
 from skeleton_cgl.learning.method import make_method
 from skeleton_cgl.methods.importance import (
-    _squares_of_rows,
-    _squares_one_by_one,
+    _sum_one_by_one,
+    _sum_over_rows,
     sample_fisher,
     squared_gradient_of_loss,
 )
@@ -165,8 +165,12 @@ def test_both_ways_to_the_sample_fisher_are_one_formula(small: Path) -> None:
     learner = after(scenario, ((0, 3), (1, 2)))
     batch = learner.batch(lesson(scenario, (0, 3), (1, 2)).training)
     with learner.answering():
-        at_once, one_by_one = _squares_of_rows(learner, batch), _squares_one_by_one(learner, batch)
-    assert_named_close(named(one_by_one, learner), named(at_once, learner))
+        for magnitude in (torch.square, torch.abs):
+            at_once, one_by_one = (
+                summed(learner, batch, learner.problem.losses, magnitude)
+                for summed in (_sum_over_rows, _sum_one_by_one)
+            )
+            assert_named_close(named(one_by_one, learner), named(at_once, learner))
 
 
 @pytest.mark.parametrize("importance", ["batch", "sample"])
@@ -278,7 +282,28 @@ def test_the_penalty_has_an_anchor_per_task_and_leaves_later_classes_free(
     assert found["gradient"]["head.rows"][:4].any()
 
 
-@pytest.mark.parametrize("kind", ["squared", "absolute"])
+def output_importance_sample_by_sample(learner: Learner, experience: Experience) -> Named:
+    """The mean of |∂ mean_c z_c² / ∂θ| over single samples, as queries are answered."""
+    model, samples = copy.deepcopy(learner.model).eval(), experience.training
+    columns = [learner.head.outputs.index(label) for label in experience.outputs]
+    total: Named = {}
+    for row in range(len(samples)):
+        (outputs,) = model(inputs_of(samples.select(torch.tensor([row])), learner.backbone))
+        value = sum(outputs[column] ** 2 for column in columns) / len(columns)
+        for name, gradient in gradients_by_name(model, value).items():
+            total[name] = total.get(name, 0) + gradient.abs() / len(samples)
+    return total
+
+
+MAS_IMPORTANCES = {
+    "squared": lambda learner, experience: output_importance(learner, experience, torch.square),
+    "absolute-mean": lambda learner, experience: output_importance(learner, experience, torch.abs),
+    "absolute": lambda learner, experience: output_importance(learner, experience, torch.abs),
+    "absolute-samples": output_importance_sample_by_sample,
+}
+
+
+@pytest.mark.parametrize("kind", MAS_IMPORTANCES)
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_mas_keeps_one_anchor_and_a_mean_importance_weighted_by_samples(small: Path, setting: str, kind: str) -> None:
     scenario = scenario_of(small, setting)
@@ -289,8 +314,7 @@ def test_mas_keeps_one_anchor_and_a_mean_importance_weighted_by_samples(small: P
     for stage in range(2):
         experience = lesson(scenario, *order[: stage + 1])
         learner.learn(experience, seed_for(stage))
-        function = {"squared": torch.square, "absolute": torch.abs}[kind]
-        importances.append(output_importance(learner, experience, function))
+        importances.append(MAS_IMPORTANCES[kind](learner, experience))
         counts.append(len(experience.training))
     assert counts[0] < counts[1] / 2
     grown = importances[0]["head.rows"]
@@ -416,7 +440,7 @@ def test_ewc_by_hand_through_a_whole_run(small: Path) -> None:
         ("twp", {"beta": -1}, "must not be negative"),
         ("twp", {"lambda_t": -1}, "must not be negative"),
         ("ewc", {"importance": "batches"}, "importance 'batches'; did you mean 'batch'"),
-        ("mas", {"importance": "absolut"}, "importance 'absolut'; did you mean 'absolute'"),
+        ("mas", {"importance": "absolut"}, "importance 'absolut'; did you mean 'absolute-mean'"),
         ("twp", {"lambda": 1}, "unknown parameter 'lambda'; did you mean 'lambda_"),
         ("ewc", {"strength": "high"}, "'ewc'"),
     ],
