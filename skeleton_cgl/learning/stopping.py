@@ -64,11 +64,11 @@ class BestEpoch:
         learner = self._learner
         with _without_a_trace(learner):
             # Not without gradients: a loss may be made of some.
-            own = float(self._method().loss(learner, self._batch))
+            own = self._method().loss(learner, self._batch).item()
             if self._past is None:
                 return own
             with torch.no_grad():
-                return self._weight * own + (1 - self._weight) * float(learner.task_loss(self._past))
+                return self._weight * own + (1 - self._weight) * learner.task_loss(self._past).item()
 
     def _method(self) -> Method:
         """Return a copy of the method, so that what it notes while it is asked is not noted in it."""

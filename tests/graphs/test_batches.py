@@ -35,7 +35,7 @@ def test_rows_of_places_are_other_places_in_the_same_graph() -> None:
     assert (len(whole), whole.places) == (3, 2)
     some = whole.rows(torch.tensor([2, 0, 2]))
     assert some.at.tolist() == [[3, 0], [0, 1], [3, 0]]
-    assert all(mine.data_ptr() == theirs.data_ptr() for mine, theirs in zip(some.graph.edges(), whole.graph.edges()))
+    assert [end.data_ptr() for end in some.graph.edges()] == [end.data_ptr() for end in whole.graph.edges()]
     assert some.features is whole.features
     assert not whole.independent
     assert whole.content is whole

@@ -1,5 +1,6 @@
 """The feed: samples are arranged once per pool and backbone, never mixed up, and drawn from the stage's randomness."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,12 @@ from skeleton_cgl.scenarios.skeleton import SkeletonScenario
 from skeleton_cgl.scenarios.split import Split
 from skeleton_cgl.skeletons import Augmentation
 from tests.graphs.planetoid_files import write_planetoid
-from tests.scenarios.small import scenario_of, write_small
+from tests.learning.learners import answers_after_every_stage, assert_same_to_the_bit, small_learner
+from tests.scenarios.small import lesson, scenario_of, write_small
 
 CPU = torch.device("cpu")
 IDS = torch.tensor([3, 1, 4])
+TASKS = ((0, 1), (2, 3))
 FILE = """
 from torch import nn
 from skeleton_cgl.backbones.backbone import Backbone
@@ -251,3 +254,92 @@ def test_what_is_written_into_a_batch_stays_in_that_batch(small: Path) -> None:
     feed.inputs(pool, IDS).content.zero_()
     assert torch.equal(feed.inputs(pool, IDS).content, before)
     assert torch.equal(pool.whole().rows(IDS).content, before)
+
+
+def test_a_backbone_that_arranges_in_place_does_not_change_what_the_next_one_gets() -> None:
+    class InPlace(Backbone):
+        def arrange(self, clips: Tensor) -> Tensor:
+            return clips.mul_(2)
+
+    pool = MadePool("in place")
+    for _ in range(2):
+        assert fed(InPlace(), pool)[:, 0, 0, 0].tolist() == [6, 2, 8]
+        assert fed(Backbone(), pool)[:, 0, 0, 0].tolist() == [3, 1, 4]
+
+
+def test_what_is_arranged_may_have_been_made_without_gradients() -> None:
+    class Inferred(Backbone):
+        @torch.inference_mode()
+        def arrange(self, clips: Tensor) -> Tensor:
+            return clips * 3
+
+    with Feed(Inferred(), CPU).untouched():
+        assert fed(Inferred(), MadePool("inferred"))[:, 0, 0, 0].tolist() == [9, 3, 12]
+
+
+GRAPH = """
+from skeleton_cgl.backbones.graphs.gcn import GCN as Base
+
+class Writing(Base):
+    def __init__(self, features, width=6):
+        super().__init__(features, width)
+
+    def arrange(self, places):
+        return super().arrange(places)
+
+    def forward(self, places):
+        return super().forward(places)
+"""
+REFUSED = {
+    "features": "places.features.mul_(2)",
+    "sums": "places.summed.mul_(2)",
+    "edges": "places.graph.edges()[0].fill_(1)",
+}
+HARMLESS = {
+    "data of nodes": "places.graph.ndata['more'] = places.features",
+    "more edges": "places.graph.add_edges([0, 1], [1, 0])",
+}
+"""What stays in the graph of the batch."""
+
+
+@pytest.mark.parametrize("change", [*REFUSED, *HARMLESS])
+def test_who_writes_into_a_graph_that_all_share_is_refused_and_reaches_nobody_else(tmp_path: Path, change: str) -> None:
+    scenario = NodeScenario(write_planetoid(tmp_path))
+    line = {**REFUSED, **HARMLESS}[change]
+    (tmp_path / "plain.py").write_text(GRAPH)
+    (tmp_path / "writing.py").write_text(
+        GRAPH.replace("return super().f", f"if self.training: {line}\n        return super().f")
+    )
+    plain = partial(small_learner, scenario, backbone=str(tmp_path / "plain.py"))
+    expected = answers_after_every_stage(plain(), scenario, TASKS)
+    writing = small_learner(scenario, backbone=str(tmp_path / "writing.py"))
+    if change in REFUSED:
+        with pytest.raises(InputError, match=r"^backbone Writing: it or the method writes into features or edges"):
+            writing.learn(lesson(scenario, *TASKS[:1]), 0)
+    else:
+        writing.learn(lesson(scenario, *TASKS[:1]), 0)
+    kept = Feed(writing.backbone, CPU).inputs(scenario.queries(()).pool, IDS)
+    assert not kept.graph.ndata
+    fresh = NodeScenario(tmp_path).queries(()).pool.whole()
+    assert torch.equal(kept.features, fresh.features)
+    assert [end.tolist() for end in kept.graph.edges()] == [end.tolist() for end in fresh.graph.edges()]
+    assert_same_to_the_bit(answers_after_every_stage(plain(), scenario, TASKS), expected)
+
+
+@pytest.mark.parametrize("line", [REFUSED["features"], REFUSED["edges"]])
+def test_a_graph_arranged_in_place_is_the_backbones_own(tmp_path: Path, line: str) -> None:
+    scenario = NodeScenario(write_planetoid(tmp_path))
+    (tmp_path / "writing.py").write_text(GRAPH.replace("return super().a", f"{line}\n        return super().a"))
+    expected = answers_after_every_stage(small_learner(scenario), scenario, TASKS)
+    answers_after_every_stage(small_learner(scenario, backbone=str(tmp_path / "writing.py")), scenario, TASKS)
+    assert_same_to_the_bit(answers_after_every_stage(small_learner(scenario), scenario, TASKS), expected)
+
+
+def test_what_a_method_writes_into_a_whole_pool_stays_with_it(tmp_path: Path) -> None:
+    pool = NodeScenario(write_planetoid(tmp_path)).queries(()).pool
+    before = pool.whole()
+    pool.whole().features.zero_()
+    pool.whole().graph.edges()[0].zero_()
+    after = pool.whole()
+    assert torch.equal(after.features, before.features)
+    assert after.version == before.version
