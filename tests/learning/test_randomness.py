@@ -15,6 +15,7 @@ from skeleton_cgl.engine.stage import Branch, Outcome, learn_branch
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.feed import Feed
 from skeleton_cgl.learning.learner import Learner
+from skeleton_cgl.learning.method import Method
 from skeleton_cgl.process import seeded
 from tests.learning.learners import assert_same_to_the_bit, small_learner
 from tests.scenarios.small import lesson, scenario_of
@@ -163,3 +164,37 @@ def test_outputs_of_another_shape_are_refused_with_both_shapes(small: Path) -> N
     asked = len(scenario.queries(()))
     with pytest.raises(InputError, match=rf"outputs: expected \({asked}, 2\), one row per query, found \(1, 2\)"):
         learner.answer(scenario.queries(()))
+
+
+class Drawing(Method):
+    """Bare that draws when it is made."""
+
+    def __init__(self) -> None:
+        self.drawn = draws()
+
+
+def test_what_a_method_draws_when_it_is_made_follows_the_seed_of_the_learner(small: Path) -> None:
+    scenario = scenario_of(small)
+
+    def drawn(seed: int, before: int) -> list[float]:
+        stir(before)
+        found: list[float] = small_learner(scenario, f"{__name__}:Drawing", seed=seed).method.drawn
+        return found
+
+    with seeded(0):
+        first, again, other = drawn(0, before=1), drawn(0, before=2), drawn(1, before=1)
+    assert first == again
+    assert all(one != another for one, another in zip(first, other, strict=True))
+
+
+def test_what_an_arrangement_draws_does_not_depend_on_who_asks_for_it_first(small: Path, tmp_path: Path) -> None:
+    scenario = scenario_of(small)
+    pool = scenario.queries(()).pool
+    change = (ARRANGE, f"super().arrange(clips + {' + '.join(DRAWN)})")
+    module = small_learner(scenario, backbone=backbone(tmp_path / "mine.py", change)).backbone
+    found = []
+    for seed in (1, 2):
+        with seeded(seed):
+            Feed._kept = None
+            found.append(Feed(module, torch.device("cpu")).inputs(pool, torch.arange(3)).content[0])
+    assert torch.equal(*found)
