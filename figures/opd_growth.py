@@ -1,4 +1,4 @@
-"""AOPD expected of so many orders, exact; where one order was run with several seeds, the same for the seeds, dashed.
+"""AOPD expected of so many orders, exact; where there are noise floors, the same for runs of one order, broken.
 
 python figures/opd_growth.py results/ucla.db --level class --out growth.png
 """

@@ -1,16 +1,10 @@
 """From records to findings: performance, order disparity, what explains it, tables, figures, the report."""
 
+from skeleton_cgl.analysis.cross import cross_disparity, cross_opd
 from skeleton_cgl.analysis.curves import accuracy_by_step, aopd_growth, mean_accuracy_matrices, mean_over_repeats
-from skeleton_cgl.analysis.disparity import (
-    LEVELS,
-    bootstrap_interval,
-    disparity,
-    expected_opd,
-    final_accuracies,
-    mixed_opd,
-    order_disparity,
-)
+from skeleton_cgl.analysis.disparity import disparity, expected_mopd, expected_opd, mixed_opd, order_disparity
 from skeleton_cgl.analysis.fate import accuracy_by_position, extreme_orders
+from skeleton_cgl.analysis.finals import LEVELS, final_accuracies
 from skeleton_cgl.analysis.metric import Beside, Entry, Findings, Metric, entry_of
 from skeleton_cgl.analysis.performance import (
     accuracies,
@@ -44,9 +38,11 @@ __all__ = [
     "aopd_growth",
     "average_accuracy",
     "average_forgetting",
-    "bootstrap_interval",
+    "cross_disparity",
+    "cross_opd",
     "disparity",
     "entry_of",
+    "expected_mopd",
     "expected_opd",
     "explained_share",
     "extreme_orders",

@@ -1,6 +1,6 @@
 """Along an order and over many: accuracy step by step, mean accuracy matrices, AA and AF of an order, growth of AOPD.
 
-Re-seeded runs (noise > 0) count nowhere but in the growth of AOPD over seeds. What differs between orders is taken
+Runs of noise floors (noise > 0) count nowhere but in the growth of AOPD over them. What differs between orders is taken
 inside one repeat and averaged over repeats afterwards. Of orders of different lengths, those that got so far are
 averaged at a step.
 """
@@ -8,9 +8,10 @@ averaged at a step.
 import numpy as np
 import pandas as pd
 
-from skeleton_cgl.analysis.disparity import ONE_ORDER, Finals, expected_opd, final_accuracies
+from skeleton_cgl.analysis.disparity import ONE_ORDER, expected_opd
+from skeleton_cgl.analysis.finals import Finals, final_accuracies
 from skeleton_cgl.analysis.performance import accuracy_matrices, average_accuracy, run_columns, runs
-from skeleton_cgl.analysis.scores import Scores
+from skeleton_cgl.analysis.scores import FLOORS, Scores
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.scenarios.lessons import Order, describe
 
@@ -66,12 +67,14 @@ def mean_over_repeats(scores: Scores) -> pd.DataFrame:
 def aopd_growth(scores: Scores, level: str = "task") -> pd.DataFrame:
     """Return one row per learner, varied and r: AOPD expected of r runs, exact, the mean over repeats.
 
-    varied "order": r of the orders, up to as many as every repeat has. varied "seed": r of the runs of one order that
-    differ by their seed alone, the noise floor; its rows are there if such runs are. Refused if r never exceeds 1.
+    varied "order": r of the orders, up to as many as every repeat has. varied "seeds", "splits" or "both": r of the
+    runs of one order with that drawn anew, the noise floor, mean over its orders too; its rows are there if such runs
+    are. Refused if r never exceeds 1.
     """
     rows = []
     for finals in final_accuracies(scores, level):
-        for varied, samples in (("order", _by_order(finals)), ("seed", _by_seed(finals))):
+        floors = {kind: [finals.values[places] for places in finals.floors(kind).values()] for kind in FLOORS}
+        for varied, samples in {"order": _by_order(finals), **floors}.items():
             shortest = min(map(len, samples), default=0)
             curves = [pd.DataFrame(expected_opd(values)).mean(axis=1)[:shortest] for values in samples]
             for r, aopd in enumerate(np.mean(curves, axis=0) if curves else [], start=1):
@@ -83,15 +86,17 @@ def aopd_growth(scores: Scores, level: str = "task") -> pd.DataFrame:
 
 
 def orders_by_repeat(scores: Scores) -> pd.DataFrame:
-    """Return one row per ordinary run and position: the columns RUN, then AA, position and accuracy a[B, position]."""
+    """Return one row per ordinary run and position: the columns RUN, AA, validation_AA, position, a[B, position]."""
     scores = scores.ordinary()
     rows = []
-    for alike, matrices in accuracy_matrices(scores):
+    both = zip(accuracy_matrices(scores), accuracy_matrices(scores, "validation"), strict=True)
+    for (alike, matrices), (_, on_validation) in both:
         length = matrices.shape[-1]
         of_runs = run_columns(scores).iloc[np.repeat(alike, length)]
         rows.append(
             of_runs.assign(
                 AA=np.repeat(average_accuracy(matrices)[:, -1], length),
+                validation_AA=np.repeat(average_accuracy(on_validation)[:, -1], length),
                 position=np.tile(np.arange(1, length + 1), len(alike)),
                 accuracy=matrices[:, -1].reshape(-1),
             )
@@ -103,13 +108,6 @@ def _by_order(finals: Finals) -> list[np.ndarray]:
     """Return the final accuracies (orders, T) of every repeat."""
     ordinary = finals.noise == 0
     return [finals.values[ordinary & (finals.repeat == repeat)] for repeat in np.unique(finals.repeat[ordinary])]
-
-
-def _by_seed(finals: Finals) -> list[np.ndarray]:
-    """Return the final accuracies (seeds, T) of every order of a repeat that was run with several seeds."""
-    named = list(zip(finals.repeat.tolist(), finals.orders, strict=True))
-    again = sorted({name for name, noise in zip(named, finals.noise, strict=True) if noise > 0})
-    return [finals.values[[place for place, name in enumerate(named) if name == seeded]] for seeded in again]
 
 
 def _means(frame: pd.DataFrame, groups: list[str], columns: list[str]) -> pd.DataFrame:

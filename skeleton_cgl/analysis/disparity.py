@@ -4,145 +4,77 @@ With a[B, t] the accuracy on t (a task, or a single unit such as a class) after 
 Schepper, Mets 2024):  OPD_t = max over orders of a[B, t] − min over orders of a[B, t],  AOPD = mean_t OPD_t,
 MOPD = max_t OPD_t. Every OPD is taken inside one repeat; repeats are averaged afterwards. What has no queries counts
 nowhere.
-
-Only orders that arrange the same are compared: at the level "task" the same tasks, at the level "class" the same units,
-in whatever tasks. Where a study has several such groups, the one of most orders is taken, and the default tasks' or
-else the larger one of those that have equally many; the orders of the others are counted as left out.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
-from itertools import chain
+from functools import cache
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
-from skeleton_cgl.analysis.performance import task_accuracies
-from skeleton_cgl.analysis.scores import Scores, choose
+from skeleton_cgl.analysis.cross import cross_disparity
+from skeleton_cgl.analysis.finals import Finals, final_accuracies
+from skeleton_cgl.analysis.scores import Scores
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.scenarios.lessons import Order, Task
 
-LEVELS = ("task", "class")
 ONE_ORDER = "one order, learned with one seed; disparity needs at least two orders"
-
-
-@dataclass(frozen=True, eq=False)
-class Finals:
-    """What one learner knew at the end of the orders that can be compared: a[B, t] as values (N, T) of N runs.
-
-    tasks: what t stands for, at the level "class" tasks of one unit. repeat, noise (N,) and orders name the runs, each
-    once. possible: how many orders of that kind there are; left_out: how many were run and cannot be compared.
-    """
-
-    learner: int
-    level: str
-    tasks: tuple[Task, ...]
-    repeat: np.ndarray
-    noise: np.ndarray
-    orders: tuple[Order, ...]
-    values: np.ndarray
-    possible: int
-    left_out: int
-
-    @cached_property
-    def ordered(self) -> frozenset[Order]:
-        """The orders that are compared."""
-        return frozenset(self.orders)
-
-    def by_repeat(self) -> np.ndarray:
-        """Return the values (repeats, orders, T) of the ordinary runs, the orders of all repeats in one sequence.
-
-        Refused: no ordinary run, and repeats that differ in their orders.
-        """
-        places: dict[int, dict[Order, int]] = {}
-        for place in np.flatnonzero(self.noise == 0):
-            places.setdefault(int(self.repeat[place]), {})[self.orders[place]] = int(place)
-        if not places:
-            raise InputError("no ordinary run (noise 0)")
-        first, *others = sorted(places)
-        for repeat in others:
-            if places[repeat].keys() != places[first].keys():
-                raise InputError(
-                    f"every repeat needs the same orders, found {len(places[first])} in repeat {first} "
-                    f"and {len(places[repeat])} in repeat {repeat}, not the same"
-                )
-        sequence = sorted(places[first])
-        return np.array([self.values[[places[repeat][order] for order in sequence]] for repeat in sorted(places)])
+_SUBSETS = 5000
+"""So many subsets of the orders are looked at where there are more."""
 
 
 @dataclass(frozen=True)
 class Disparity:
     """The order disparity of one learner, as fractions; NaN where there is nothing to compute it from.
 
-    AOPD, AOPD_std, MOPD, MOPD_std: mean and standard deviation (ddof = 1) over repeats. AOPD_low … MOPD_high: the
-    `bootstrap_interval`, if the orders are a sample; where all possible orders were run, the values are exact. R,
-    AOPD_floor, MOPD_floor: the noise floor, the same max − min over R runs of one order that differ by their seed (the
-    ordinary run among them), mean over the repeats that have such runs. expected_AOPD_at_R: AOPD expected of R of the
-    orders, the floor's peer, since max − min grows with the number of runs. AOPD_mixed: AOPD expected if the split and
-    the first weights change from order to order, by `mixed_opd`. left_out: orders run that cannot be compared.
+    orders, planned, possible: how many orders are compared, how many the study asks for, and how many there are; where
+    the orders are a sample of all there are, AOPD and MOPD of all can only be higher. left_out: orders run that cannot
+    be compared.
+
+    AOPD, MOPD, and both chosen on one half of the queries and read on the other (AOPD_cross, MOPD_cross): mean and
+    standard deviation (ddof = 1) over repeats.
+
+    R, floor_orders: the noise floors are over R runs of one order, the ordinary one among them; mean over so many
+    orders and over the repeats that have them. AOPD_floor, MOPD_floor: the same max − min over runs that differ by
+    their seed; …_floor_splits: by their split; …_floor_both: by both. expected_AOPD_at_R, expected_MOPD_at_R: of R of
+    the orders, the floors' peers, since max − min grows with the number of runs.
+
+    AOPD_mixed: AOPD expected if the split and the first weights change from order to order, by `mixed_opd`.
     """
 
     learner: int
     level: str
     orders: int
+    planned: int
+    possible: int
     repeats: int
     AOPD: float
     AOPD_std: float
     MOPD: float
     MOPD_std: float
-    AOPD_low: float
-    AOPD_high: float
-    MOPD_low: float
-    MOPD_high: float
+    AOPD_cross: float
+    AOPD_cross_std: float
+    MOPD_cross: float
+    MOPD_cross_std: float
     R: float
+    floor_orders: float
     AOPD_floor: float
+    AOPD_floor_splits: float
+    AOPD_floor_both: float
     MOPD_floor: float
+    MOPD_floor_splits: float
+    MOPD_floor_both: float
     expected_AOPD_at_R: float
+    expected_MOPD_at_R: float
     AOPD_mixed: float
     left_out: int
 
-
-def final_accuracies(scores: Scores, level: str = "task") -> tuple[Finals, ...]:
-    """Return a[B, t] of every learner that has runs, in the sequence of their first runs.
-
-    Learners at one point of a sweep are compared over the same tasks or units. An order that is there as a task order
-    and as a class order is taken once. Refused: an unknown level, and scores without a run.
-    """
-    choose("level", level, LEVELS)
-    if not scores.runs:
-        raise InputError("scores: no run is finished")
-    points = {learner.number: repr(learner.point) for learner in scores.learners}
-    groups = _groups(scores, level, points)
-    finals = scores.finals
-    found = []
-    for number in dict.fromkeys(scores.learner.tolist()):
-        if points[number] not in groups:
-            raise InputError(f"learner {number}: no ordinary run (noise 0)")
-        (tasks, comparable), *others = groups[points[number]].items()
-        kept: dict[tuple[int, int, Order], int] = {}
-        for place in np.flatnonzero(scores.learner == number):
-            run = scores.runs[place]
-            if _arranged(run.order, level) == tasks:
-                kept.setdefault((run.repeat, run.noise, run.order), int(place))
-        if not kept:
-            raise InputError(f"learner {number}: none of its orders can be compared with those of the others")
-        places = list(kept.values())
-        found.append(
-            Finals(
-                learner=number,
-                level=level,
-                tasks=tasks,
-                repeat=scores.repeat[places],
-                noise=scores.noise[places],
-                orders=tuple(scores.runs[place].order for place in places),
-                values=task_accuracies(finals[places], tasks),
-                possible=_possible_orders(comparable, level),
-                left_out=sum(len(orders) for _, orders in others),
-            )
-        )
-    return tuple(found)
+    @property
+    def is_sample(self) -> bool:
+        """Whether there are more orders than those compared."""
+        return self.orders < self.possible
 
 
 def order_disparity(values: np.ndarray) -> np.ndarray:
@@ -175,6 +107,28 @@ def expected_opd(values: np.ndarray, r: int | Sequence[int] | None = None) -> np
     return expected[0] if isinstance(r, int | np.integer) else expected
 
 
+def expected_mopd(values: np.ndarray, r: int) -> float:
+    """Return the expected MOPD of r of the n orders drawn without replacement, from accuracies (n, units).
+
+    The mean over all subsets of r orders; where they are many, over 5000 of them, the same ones for all learners.
+    """
+    highest = np.full((len(_subsets(len(values), r)), values.shape[1]), -np.inf)
+    lowest = -highest
+    for place in _subsets(len(values), r).T:
+        np.maximum(highest, values[place], out=highest)
+        np.minimum(lowest, values[place], out=lowest)
+    return float(_aopd_and_mopd(highest - lowest)[1].mean())
+
+
+@cache
+def _subsets(n: int, r: int) -> np.ndarray:
+    """Return (subsets, r): r of n places, in every way or in so many ways drawn with a seed of their own."""
+    if math.comb(n, r) <= _SUBSETS:
+        return np.array(list(combinations(range(n), r)))
+    generator = np.random.default_rng(0)
+    return np.array([generator.choice(n, r, replace=False, shuffle=False) for _ in range(_SUBSETS)])
+
+
 def mixed_opd(values: np.ndarray) -> np.ndarray:
     """Return the exact expected OPD_t if every order is learned in one of the repeats, drawn for that order alone.
 
@@ -195,140 +149,85 @@ def _mixed_range(accuracies: np.ndarray) -> float:
     return float(possible @ (np.diff(at_most, prepend=0) + np.diff(at_least, append=0)))
 
 
-def bootstrap_interval(
-    values: np.ndarray, generator: np.random.Generator, resamples: int = 1000, confidence: float = 0.95
-) -> np.ndarray:
-    """Return ((low, high) of AOPD, (low, high) of MOPD), both averaged over repeats: percentiles over resampled orders.
-
-    `values` is (repeats, orders, units), the same orders in every repeat; a resample draws as many orders with
-    replacement. Caveat: max − min of a resample never exceeds that of the sample, so the interval is biased downwards.
-    It shows how much rests on a few extreme orders; it does not cover the value over all possible orders.
-    """
-    orders = values.shape[1]
-    draws = np.empty((resamples, 2))
-    for resample in range(resamples):
-        chosen = generator.integers(orders, size=orders)
-        draws[resample] = _aopd_and_mopd(order_disparity(values[:, chosen])).mean(axis=1)
-    tail = 50 * (1 - confidence)
-    return np.percentile(draws, [tail, 100 - tail], axis=0).T
-
-
-def disparity(scores: Scores, level: str = "task", bootstrap: np.random.Generator | None = None) -> pd.DataFrame:
-    """Return one row per learner, the fields of `Disparity` as columns; intervals are drawn by `bootstrap`, if given.
+def disparity(scores: Scores, level: str = "task") -> pd.DataFrame:
+    """Return one row per learner, the fields of `Disparity` as columns.
 
     Refused: one order without noise runs, and what `learner_disparity` refuses.
     """
-    seed = None if bootstrap is None else interval_seed(bootstrap)
     rows = []
     for finals in final_accuracies(scores, level):
         try:
-            rows.append(asdict(learner_disparity(finals, seed)))
+            rows.append(asdict(learner_disparity(finals)))
         except InputError as error:
             raise InputError(f"learner {finals.learner}: {error}") from error
     found = pd.DataFrame(rows)
-    if found[["AOPD", "AOPD_floor"]].isna().all(axis=None):
+    if found[["AOPD", *(f"AOPD{floor}" for floor in _FLOOR_FIELDS.values())]].isna().all(axis=None):
         raise InputError(ONE_ORDER)
     return found
 
 
-def interval_seed(generator: np.random.Generator) -> int:
-    """Return one seed for all learners: they are resampled alike, and no interval depends on its neighbours."""
-    return int(generator.integers(2**63))
+def learner_disparity(finals: Finals) -> Disparity:
+    """Return the disparity of one learner.
 
-
-def learner_disparity(finals: Finals, seed: int | None = None) -> Disparity:
-    """Return the disparity of one learner, with intervals if a seed is given.
-
-    Refused: repeats that differ in their orders or in R, and noise runs of more than one order or of an order that has
-    no ordinary run.
+    Refused: repeats that differ in their orders, noise floors of different numbers of runs, and those of an order that
+    has no ordinary run.
     """
-    values = finals.by_repeat()
-    orders = values.shape[1]
-    aopd, mopd = _aopd_and_mopd(order_disparity(values)) if orders > 1 else np.full((2, len(values)), np.nan)
-    interval = np.full((2, 2), np.nan)
-    if seed is not None and 1 < orders < finals.possible:
-        interval = bootstrap_interval(values, np.random.default_rng(seed))
-    count, floor = _noise_floor(finals)
+    values = finals.values[finals.ordinary]
+    repeats, orders = finals.ordinary.shape
+    nothing = np.full((2, repeats), np.nan)
+    aopd, mopd = _aopd_and_mopd(order_disparity(values)) if orders > 1 else nothing
+    aopd_cross, mopd_cross = cross_disparity(finals.halves[:, finals.ordinary]) if orders > 1 else nothing
+    floors = _noise_floors(finals)
+    at_r = _expected_at(values, int(floors["R"])) if floors["R"] <= orders else np.full(2, np.nan)
     return Disparity(
         learner=finals.learner,
         level=finals.level,
         orders=orders,
-        repeats=len(values),
+        planned=finals.planned,
+        possible=finals.possible,
+        repeats=repeats,
         AOPD=float(aopd.mean()),
         AOPD_std=deviation(aopd),
         MOPD=float(mopd.mean()),
         MOPD_std=deviation(mopd),
-        AOPD_low=float(interval[0, 0]),
-        AOPD_high=float(interval[0, 1]),
-        MOPD_low=float(interval[1, 0]),
-        MOPD_high=float(interval[1, 1]),
-        R=count,
-        AOPD_floor=float(floor[0]),
-        MOPD_floor=float(floor[1]),
-        expected_AOPD_at_R=_expected_aopd(values, int(count)) if count <= orders else np.nan,
-        AOPD_mixed=float(np.nanmean(mixed_opd(values))) if len(values) > 1 and orders > 1 else np.nan,
+        AOPD_cross=float(aopd_cross.mean()),
+        AOPD_cross_std=deviation(aopd_cross),
+        MOPD_cross=float(mopd_cross.mean()),
+        MOPD_cross_std=deviation(mopd_cross),
+        **floors,
+        expected_AOPD_at_R=float(at_r[0]),
+        expected_MOPD_at_R=float(at_r[1]),
+        AOPD_mixed=float(np.nanmean(mixed_opd(values))) if repeats > 1 and orders > 1 else np.nan,
         left_out=finals.left_out,
     )
 
 
-def _arranged(order: Order, level: str) -> tuple[Task, ...]:
-    """Return what an order arranges, whatever the sequence: its tasks, or its units as tasks of one."""
-    return tuple(sorted(order)) if level == "task" else tuple((unit,) for unit in sorted(chain(*order)))
+_FLOOR_FIELDS = {"seeds": "_floor", "splits": "_floor_splits", "both": "_floor_both"}
+"""How the fields of a noise floor end, by what was drawn anew."""
 
 
-def _groups(scores: Scores, level: str, points: dict[int, str]) -> dict[str, dict[tuple[Task, ...], set[Order]]]:
-    """Return, for every point of a sweep, the orders by what they arrange; those to be compared come first."""
-    orders: dict[str, dict[tuple[Task, ...], set[Order]]] = {}
-    default = set()
-    for run in scores.runs:
-        if run.noise == 0:
-            arranged = _arranged(run.order, level)
-            orders.setdefault(points[run.learner], {}).setdefault(arranged, set()).add(run.order)
-            if run.kind == "task":
-                default.add(arranged)
-
-    def rank(group: tuple[tuple[Task, ...], set[Order]]) -> tuple[int, bool, int]:
-        arranged, alike = group
-        return len(alike), arranged in default, sum(map(len, arranged))
-
-    return {point: dict(sorted(groups.items(), key=rank, reverse=True)) for point, groups in orders.items()}
-
-
-def _possible_orders(orders: Iterable[Order], level: str) -> int:
-    """Return how many orders there are of the kind of these: of their tasks, or of units if orders mix them.
-
-    Orders of units are cut into tasks of the sizes that were seen, in each sequence of sizes that was seen.
-    """
-    orders = list(orders)
-    if level == "task" or len({frozenset(order) for order in orders}) == 1:
-        return math.factorial(len(orders[0]))
-    sizes = {tuple(len(task) for task in order) for order in orders}
-    return sum(math.factorial(sum(each)) // math.prod(map(math.factorial, each)) for each in sizes)
+def _noise_floors(finals: Finals) -> dict[str, float]:
+    """Return the fields of the noise floors; AOPD and MOPD are means over the orders of a repeat, then over repeats."""
+    fields: dict[str, float] = {}
+    runs, orders = set(), set()
+    for kind, end in _FLOOR_FIELDS.items():
+        by_repeat: dict[int, list[np.ndarray]] = {}
+        for (repeat, order), places in finals.floors(kind).items():
+            by_repeat.setdefault(repeat, []).append(_aopd_and_mopd(order_disparity(finals.values[places])))
+            runs.add(len(places))
+            orders.add(order)
+        means = [np.mean(each, axis=0) for each in by_repeat.values()]
+        aopd, mopd = np.mean(means, axis=0) if means else (np.nan, np.nan)
+        fields |= {f"AOPD{end}": float(aopd), f"MOPD{end}": float(mopd)}
+    if len(runs) > 1:
+        raise InputError(f"every noise floor needs the same number of runs, found {sorted(runs)}")
+    return {"R": float(max(runs, default=np.nan)), "floor_orders": len(orders), **fields}
 
 
-def _noise_floor(finals: Finals) -> tuple[float, np.ndarray]:
-    """Return R and (AOPD, MOPD) of the runs of one order that differ by their seed; NaN where there are none."""
-    disparities = {}
-    for repeat in sorted(set(finals.repeat[finals.noise > 0].tolist())):
-        of_repeat = [place for place in range(len(finals.orders)) if finals.repeat[place] == repeat]
-        orders = {finals.orders[place] for place in of_repeat if finals.noise[place] > 0}
-        same = [place for place in of_repeat if finals.orders[place] in orders]
-        if len(orders) > 1 or not (finals.noise[same] == 0).any():
-            raise InputError(
-                f"repeat {repeat}: expected noise runs of one order that also has an ordinary run (noise 0), "
-                f"found {sorted(orders)}"
-            )
-        disparities[repeat] = (len(same), *_aopd_and_mopd(order_disparity(finals.values[same])))
-    if not disparities:
-        return np.nan, np.full(2, np.nan)
-    counts, *floor = zip(*disparities.values(), strict=True)
-    if len(set(counts)) > 1:
-        raise InputError(f"every repeat needs the same number of noise runs, found {sorted(set(counts))}")
-    return float(counts[0]), np.mean(floor, axis=1)
-
-
-def _expected_aopd(values: np.ndarray, r: int) -> float:
-    return float(np.mean([_aopd_and_mopd(expected_opd(repeat, r))[0] for repeat in values]))
+def _expected_at(values: np.ndarray, r: int) -> np.ndarray:
+    """Return AOPD and MOPD expected of r orders, means over the repeats, from accuracies (repeats, orders, T)."""
+    each = [(_aopd_and_mopd(expected_opd(repeat, r))[0], expected_mopd(repeat, r)) for repeat in values]
+    return np.asarray(np.mean(each, axis=0))
 
 
 def _aopd_and_mopd(opd: np.ndarray) -> np.ndarray:

@@ -18,21 +18,15 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from skeleton_cgl.analysis.disparity import (
-    LEVELS,
-    Disparity,
-    Finals,
-    deviation,
-    final_accuracies,
-    interval_seed,
-    learner_disparity,
-)
+from skeleton_cgl.analysis.disparity import Disparity, deviation, learner_disparity
+from skeleton_cgl.analysis.finals import LEVELS, Finals, final_accuracies
 from skeleton_cgl.analysis.names import LearnerName, name_learners
 from skeleton_cgl.analysis.performance import runs
 from skeleton_cgl.analysis.scores import Scores, choose
 from skeleton_cgl.analysis.table import EMPTY, Cell, Column, number_and_spread, percent_and_spread
 from skeleton_cgl.engine.rows import LearnerRow, StudyRow
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.scenarios.measures import QUERIED
 
 
 @dataclass(frozen=True)
@@ -123,15 +117,41 @@ class Findings:
 
     @cached_property
     def disparities(self) -> dict[int, Disparity | str]:
-        """The disparity of each learner by its number, with intervals; the reason where it has none."""
-        seed = interval_seed(np.random.default_rng(0))
+        """The disparity of each learner by its number; the reason where it has none."""
         found: dict[int, Disparity | str] = {}
         for number, finals in self.finals.items():
             try:
-                found[number] = learner_disparity(finals, seed)
+                found[number] = learner_disparity(finals)
             except InputError as error:
                 found[number] = str(error)
         return found
+
+    @property
+    def what(self) -> str:
+        """What disparity is of, in words."""
+        return "task" if self.level == "task" else "class"
+
+    @cached_property
+    def half_done(self) -> tuple[bool, ...]:
+        """Of each learner, in the sequence of `names`, whether orders that the study asks for are not finished yet."""
+        found = (self.finals[name.number] for name in self.names)
+        return tuple(len(finals.ordered) < finals.planned for finals in found)
+
+    @cached_property
+    def queries(self) -> str:
+        """A note on how many queries are behind the accuracy of a task or class; "" where it is not known."""
+        if self.compared.asked is None:
+            return ""
+        spans = []
+        for place, part in enumerate(QUERIED):
+            found = [
+                self.compared.asked[self.compared.learner == number, place][:, list(task)].sum(axis=1)
+                for number, finals in self.finals.items()
+                for task in finals.tasks
+            ]
+            lowest, highest = min(map(np.min, found)), max(map(np.max, found))
+            spans.append(f"{lowest} {part}" if lowest == highest else f"{lowest}–{highest} {part}")
+        return f"Queries per {self.what}: {', '.join(spans)}."
 
     def disparity(self, of: Callable[[Disparity], Cell], empty: int = 1) -> tuple[Cell, ...]:
         """Return a cell for every learner made of its disparity; one without numbers, as many as said, for none."""

@@ -15,7 +15,7 @@ from skeleton_cgl.errors import InputError
 from skeleton_cgl.scenarios.lessons import Order
 from skeleton_cgl.scenarios.measures import QUERIED
 
-RUN = ["learner", "repeat", "noise", "kind", "order"]
+RUN = ["learner", "repeat", "noise", "floor", "kind", "order"]
 """The columns that name a run."""
 DEFINITIONS = ("max", "diagonal")
 SIGNS = ("forgetting", "cglb")

@@ -160,7 +160,7 @@ def _capital(heading: str) -> str:
 
 _LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 _LATEX |= {character: f"\\{character}" for character in "&%$#_{}"}
-_LATEX |= {"±": r"$\pm$", "–": "--", "−": "$-$"}
+_LATEX |= {"±": r"$\pm$", "–": "--", "−": "$-$", "≥": r"$\geq$"}
 # At the start of a row these would be taken for arguments of the \\ before it.
 _LATEX |= {character: f"{{{character}}}" for character in "[*"}
 

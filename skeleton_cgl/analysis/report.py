@@ -20,8 +20,8 @@ from matplotlib.figure import Figure
 from plotly.offline import get_plotlyjs
 from tqdm import tqdm
 
-from skeleton_cgl.analysis.disparity import LEVELS
 from skeleton_cgl.analysis.figure import StudyFigure, names_in
+from skeleton_cgl.analysis.finals import LEVELS
 from skeleton_cgl.analysis.metric import Beside, Findings
 from skeleton_cgl.analysis.names import methods_of, numbered, settings_of
 from skeleton_cgl.analysis.performance import forgetting_bound, runs

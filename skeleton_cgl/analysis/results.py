@@ -2,23 +2,29 @@
 
 import json
 from collections import Counter
+from collections.abc import Collection
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from skeleton_cgl.analysis.disparity import disparity
-from skeleton_cgl.analysis.names import name_learners, numbered, with_names
+from skeleton_cgl.analysis.names import name_learners, numbered, settings_of, with_names
 from skeleton_cgl.analysis.performance import accuracies, runs
 from skeleton_cgl.analysis.scores import ScoredRun, Scores, choose
 from skeleton_cgl.engine.rows import LearnerRow, RunRow
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.scenarios.lessons import Order
+from skeleton_cgl.scenarios.measures import QUERIED
 
+_ENDS = ("", "_std", "_cross", "_cross_std", "_floor", "_floor_splits", "_floor_both")
 PER_DISPARITY = [
-    *(f"{measure}{part}" for measure in ("AOPD", "MOPD") for part in ("", "_std", "_low", "_high", "_floor")),
-    *("expected_AOPD_at_R", "AOPD_mixed"),
+    *(f"{measure}{end}" for measure in ("AOPD", "MOPD") for end in _ENDS),
+    *("expected_AOPD_at_R", "expected_MOPD_at_R", "AOPD_mixed"),
 ]
 
 
@@ -26,7 +32,8 @@ class Results:
     """What a store holds of one study; runs that are not finished are left out.
 
     Repeats of one learner are compared order by order: once one of them is finished, others that are only begun are
-    left out too, and `left_out` says which.
+    left out too, and `left_out` says which; as long as none is, the furthest one counts. `half_done` says of whom
+    planned orders are not finished.
 
     score: the recorded metric to go by, instead of the leading one. All frames are in percent, and have the columns
     backbone and method (what they are called), learner (its number), and one for every field the study sweeps, such as
@@ -41,14 +48,30 @@ class Results:
             recorded = self.study.metrics
             metric = recorded[0] if score is None else choose("score", score, recorded)
             scores = opened.scores(metric)
+            complete, missing = _parted(planned, scores.keys())
+            to_go_by, self.left_out = _to_go_by(planned, complete, learners)
+            asked = _asked(opened, metric, to_go_by, len(self.study.units))
         self.path = Path(store)
         self.summary: Any = None
         """What the run that made these results came to; set by whoever ran it."""
         self.planned_runs = len(planned)
-        complete = [run for run in planned if all(key in scores for key in run.keys)]
         self.finished_runs = len(complete)
-        complete, self.left_out = _without_begun_repeats(planned, complete, learners)
-        self.scores = _scores(learners, self.study.units, complete, scores, metric)
+        found = _scores(learners, self.study.units, to_go_by, scores, metric)
+        self.scores = replace(found, asked=asked, missing=tuple(_scored(run) for run in missing if run.noise == 0))
+
+    @cached_property
+    def half_done(self) -> str:
+        """Of which learners planned orders are not finished, and how many of how many are; "" if there are none."""
+        named: dict[str, list[str]] = {}
+        names = name_learners(self.scores.learners)
+        for name in names:
+            scores = self.scores.of_learner(name.number)
+            finished = {run.order for run in scores.runs if run.noise == 0}
+            planned = finished | {run.order for run in scores.missing}
+            if len(finished) < len(planned):
+                called = f"{name.method}, {name.setting}" if len(settings_of(names)) > 1 else name.method
+                named.setdefault(f"{len(finished)} of {len(planned)} planned orders", []).append(called)
+        return "; ".join(f"{count} ({', '.join(whose)})" for count, whose in named.items())
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -60,6 +83,11 @@ class Results:
         """The study file, as fields."""
         fields: dict[str, Any] = json.loads(self.study.spec)
         return fields
+
+    @property
+    def told(self) -> list[str]:
+        """What whoever is shown these results must be told: what is half done, and what is left out."""
+        return [*([f"half done: {self.half_done}"] if self.half_done else []), *self.left_out]
 
     def check_finished(self) -> None:
         """Refuse results without a finished ordinary run."""
@@ -75,9 +103,8 @@ class Results:
         return self._shown(runs(self.scores), ["AA", "AF", "bound", "validation_AA"])
 
     def disparity(self, level: str = "task") -> pd.DataFrame:
-        """Return one row per learner: AOPD, MOPD, their spread over repeats, intervals, the noise floor."""
-        found = disparity(self.scores, level, bootstrap=np.random.default_rng(0))
-        return self._shown(found, PER_DISPARITY)
+        """Return one row per learner: AOPD, MOPD, both cross-evaluated, their spread over repeats, noise floors."""
+        return self._shown(disparity(self.scores, level), PER_DISPARITY)
 
     def _shown(self, frame: pd.DataFrame, fractions: list[str]) -> pd.DataFrame:
         return with_names(frame.assign(**(100 * frame[fractions])), self.scores.learners)
@@ -96,35 +123,84 @@ def _scores(
     for place, run in enumerate(runs):
         for step, key in enumerate(run.keys):
             test[place, step], validation[place, step] = values[key]
-    scored = tuple(
-        ScoredRun(run.learner, run.repeat, run.noise, run.kind, run.order, _examinations(run)) for run in runs
-    )
-    return Scores(learners, units, scored, test, validation, metric)
+    return Scores(learners, units, tuple(map(_scored, runs)), test, validation, metric)
 
 
-def _examinations(run: RunRow) -> int | None:
-    return None if len(run.keys) == len(run.order) else len(run.keys)
+def _scored(run: RunRow) -> ScoredRun:
+    examinations = None if len(run.keys) == len(run.order) else len(run.keys)
+    return ScoredRun(run.learner, run.repeat, run.noise, run.kind, run.order, examinations, _floor(run))
 
 
-def _without_begun_repeats(
-    runs: list[RunRow], complete: list[RunRow], learners: tuple[LearnerRow, ...]
-) -> tuple[list[RunRow], list[str]]:
-    """Return the complete runs to go by, and a line on every repeat left out; noise runs are repeats of their own."""
+def _floor(run: RunRow) -> str:
+    # What was run before there were several kinds of floors drew seeds anew.
+    return run.floor or ("seeds" if run.noise else "")
 
-    def repeat_of(run: RunRow) -> tuple[int, bool, int]:
-        return run.learner, run.noise > 0, run.repeat
 
-    planned, finished = (Counter(map(repeat_of, some)) for some in (runs, complete))
-    with_a_whole_one = {repeat[:-1] for repeat in planned if finished[repeat] == planned[repeat]}
-    unfit = {repeat for repeat in planned if repeat[:-1] in with_a_whole_one and finished[repeat] < planned[repeat]}
-    # Noise runs are compared with an ordinary one of their repeat.
-    unfit |= {(learner, True, repeat) for learner, _, repeat in unfit}
-    names = numbered(name_learners(learners))
-    lines = [
-        f"{names[learner].setting}, {names[learner].method}, repeat {number}: {finished[repeat]} of {planned[repeat]} "
-        f"{'noise runs' if noisy else 'runs'} finished, left out"
-        for repeat in finished
-        if repeat in unfit
-        for learner, noisy, number in [repeat]
+def _asked(store: Store, metric: str, runs: list[RunRow], units: int) -> np.ndarray:
+    """Return (N, 2, U): the number of test and of validation queries of every run.
+
+    It is read from one record for every split: learners have their own, repeats, and the noise floors that draw splits.
+    """
+    drawn_anew = ("splits", "both")
+    splits = [
+        (run.learner, run.repeat, *((_floor(run), run.noise) if _floor(run) in drawn_anew else ("", 0))) for run in runs
     ]
-    return [run for run in complete if repeat_of(run) not in unfit], lines
+    keys = {split: run.keys[-1] for split, run in zip(splits, runs, strict=True)}
+    asked = {
+        record.key: [record.measure(part, metric).asked for part in QUERIED] for record in store.records(keys.values())
+    }
+    return np.array([asked[keys[split]] for split in splits], dtype=int).reshape(len(runs), len(QUERIED), units)
+
+
+def _parted(planned: list[RunRow], done: Collection[str]) -> tuple[list[RunRow], list[RunRow]]:
+    """Return the runs of which all stages are done, and the others."""
+    complete: list[RunRow] = []
+    missing: list[RunRow] = []
+    for run in planned:
+        (complete if all(key in done for key in run.keys) else missing).append(run)
+    return complete, missing
+
+
+def _to_go_by(
+    planned: list[RunRow], complete: list[RunRow], learners: tuple[LearnerRow, ...]
+) -> tuple[list[RunRow], list[str]]:
+    """Return the complete runs to go by, and a line on all that is finished in part and left out.
+
+    Of the repeats of a learner the whole ones count; while there is none, the one of most finished orders. A noise
+    floor counts if it is whole and its ordinary run counts.
+    """
+    asked, done = (Counter(map(_group_of, some)) for some in (planned, complete))
+    fit: set[_Group] = set()
+    for learner in learners:
+        begun = [group for group in done if group.learner == learner.number and not group.floor]
+        whole = [group for group in begun if done[group] == asked[group]]
+        fit.update(whole or sorted(begun, key=lambda group: (-done[group], group.repeat))[:1])
+    ordinary = {(run.learner, run.repeat, run.order) for run in complete if _group_of(run) in fit}
+    for group in done:
+        if group.floor and done[group] == asked[group] and (group.learner, group.repeat, group.order) in ordinary:
+            fit.add(group)
+    names = numbered(name_learners(learners))
+    unfit: dict[tuple[int, int, bool], list[_Group]] = {}
+    for group in done:
+        if group not in fit:
+            unfit.setdefault((group.learner, group.repeat, bool(group.floor)), []).append(group)
+    lines = [
+        f"{names[learner].setting}, {names[learner].method}, repeat {repeat}: {sum(done[each] for each in groups)} of "
+        f"{sum(asked[each] for each in groups)} {'noise runs' if noisy else 'runs'} finished, left out"
+        for (learner, repeat, noisy), groups in unfit.items()
+    ]
+    return [run for run in complete if _group_of(run) in fit], lines
+
+
+class _Group(NamedTuple):
+    """What a run is part of: a repeat of its learner, or there the noise floor of an order."""
+
+    learner: int
+    repeat: int
+    floor: str
+    order: Order
+
+
+def _group_of(run: RunRow) -> _Group:
+    floor = _floor(run)
+    return _Group(run.learner, run.repeat, floor, run.order if floor else ())

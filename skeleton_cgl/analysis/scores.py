@@ -16,6 +16,8 @@ from skeleton_cgl.scenarios.lessons import Order
 
 KINDS = ("task", "class", "domain")
 """What an order can arrange: the default tasks, classes mixed anew, domains."""
+FLOORS = ("seeds", "splits", "both")
+"""What the runs of a noise floor can draw anew, while the order stays."""
 
 
 def choose(what: str, word: str, known: Sequence[str]) -> str:
@@ -30,6 +32,7 @@ class ScoredRun:
     """One order learned to its end: by which learner, in which repeat. noise 0 is the ordinary run.
 
     examinations: how often a stream was examined along its way; None where every task of the order is followed by one.
+    floor: what was drawn anew for a run of a noise floor, one of FLOORS; "" for the ordinary one.
     """
 
     learner: int
@@ -38,6 +41,7 @@ class ScoredRun:
     kind: str
     order: Order
     examinations: int | None = None
+    floor: str = ""
 
     @property
     def steps(self) -> int:
@@ -45,7 +49,8 @@ class ScoredRun:
         return len(self.order) if self.examinations is None else self.examinations
 
     def __str__(self) -> str:
-        return f"learner {self.learner}, repeat {self.repeat}, noise {self.noise}, {self.kind} order {self.order}"
+        noise = f"noise {self.noise}{f' of {self.floor}' if self.floor else ''}"
+        return f"learner {self.learner}, repeat {self.repeat}, {noise}, {self.kind} order {self.order}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +58,11 @@ class Scores:
     """The values of a metric: test and validation (N, S, U) of N runs after each of S steps on every unit.
 
     NaN where nothing was asked, and after the last step of an order of fewer than S tasks. A run names its learner by
-    number; units are the names of what orders arrange. Refused: arrays of another shape, a run given twice, a learner
-    or a unit that is not there, an unknown kind of order.
+    number; units are the names of what orders arrange. asked (N, 2, U): the number of test and of validation queries
+    behind the values of every run; None where it is not known. missing: ordinary runs that are planned, not finished.
+
+    Refused: arrays of another shape, a run given twice, a learner or a unit that is not there, an unknown kind of
+    order, a run of a noise floor that does not say of which.
     """
 
     learners: tuple[LearnerRow, ...]
@@ -63,6 +71,8 @@ class Scores:
     test: np.ndarray
     validation: np.ndarray
     metric: str = "accuracy"
+    asked: np.ndarray | None = None
+    missing: tuple[ScoredRun, ...] = ()
 
     def __post_init__(self) -> None:
         steps = max((run.steps for run in self.runs), default=0)
@@ -70,10 +80,16 @@ class Scores:
             if values.ndim != 3 or values.shape[::2] != (len(self.runs), len(self.units)) or values.shape[1] < steps:
                 wanted = (len(self.runs), steps, len(self.units))
                 raise InputError(f"scores: {part}: expected (runs, steps, units) {wanted}, found {values.shape}")
+        if self.asked is not None and self.asked.shape != (len(self.runs), 2, len(self.units)):
+            wanted = (len(self.runs), 2, len(self.units))
+            raise InputError(f"scores: asked: expected (runs, parts, units) {wanted}, found {self.asked.shape}")
         numbers = {learner.number for learner in self.learners}
         seen: set[ScoredRun] = set()
         for run in self.runs:
             choose("kind of order", run.kind, KINDS)
+            if run.floor not in (FLOORS if run.noise else ("",)):
+                known = " or ".join(FLOORS)
+                raise InputError(f"scores: {run}: expected a floor, {known}, for runs of noise and for no others")
             if run.learner not in numbers:
                 raise InputError(f"scores: {run}: there is no such learner")
             if max(unit for task in run.order for unit in task) >= len(self.units):
@@ -107,11 +123,19 @@ class Scores:
         """The test values (N, U) after the last step of every run."""
         return self.test[np.arange(len(self.runs)), self.steps - 1]
 
+    @property
+    def final_halves(self) -> np.ndarray:
+        """The values (2, N, U) after the last step, on test and on validation, of units that have queries in both."""
+        last = np.arange(len(self.runs)), self.steps - 1
+        halves = np.stack([self.test[last], self.validation[last]])
+        return np.where(np.isnan(halves).any(axis=0), np.nan, halves)
+
     def chosen(self, wanted: Iterable[bool] | np.ndarray) -> "Scores":
-        """Return the scores of some runs, told by a truth for each; the learners stay."""
+        """Return the scores of some runs, told by a truth for each; the learners and what is missing stay."""
         places = np.flatnonzero(np.fromiter(wanted, dtype=bool, count=len(self.runs)))
         runs = tuple(self.runs[place] for place in places)
-        return replace(self, runs=runs, test=self.test[places], validation=self.validation[places])
+        asked = None if self.asked is None else self.asked[places]
+        return replace(self, runs=runs, test=self.test[places], validation=self.validation[places], asked=asked)
 
     def where(self, wanted: Callable[[ScoredRun], bool]) -> "Scores":
         """Return the scores of the runs of which `wanted` is true."""
@@ -120,7 +144,8 @@ class Scores:
     def of_learner(self, number: int) -> "Scores":
         """Return the scores of one learner, who alone remains."""
         learners = tuple(learner for learner in self.learners if learner.number == number)
-        return replace(self.chosen(self.learner == number), learners=learners)
+        missing = tuple(run for run in self.missing if run.learner == number)
+        return replace(self.chosen(self.learner == number), learners=learners, missing=missing)
 
     def ordinary(self) -> "Scores":
         """Return the scores of the ordinary runs (noise 0); refuse if there is none."""
@@ -132,7 +157,11 @@ class Scores:
     def of_kind(self, kind: str) -> "Scores":
         """Return the scores of orders of one kind, or of "both", whatever kinds there are; refuse if there is none."""
         choose("kind of order", kind, ("both", *KINDS))
-        found = self if kind == "both" else self.where(lambda run: run.kind == kind)
+        if kind == "both":
+            found = self
+        else:
+            missing = tuple(run for run in self.missing if run.kind == kind)
+            found = replace(self.where(lambda run: run.kind == kind), missing=missing)
         if not found.runs:
             there = ", ".join(sorted({run.kind for run in self.runs}))
             raise InputError(f"no {kind} order is finished{f'; there are orders of kind {there}' if there else ''}")
@@ -146,11 +175,14 @@ def joined(several: Sequence[Scores]) -> Scores:
         if (other.learners, other.units, other.metric) != (first.learners, first.units, first.metric):
             raise InputError("scores: only those of the same learners, units and metric can be joined")
     steps = max(each.test.shape[1] for each in several)
+    asked = [each.asked for each in several if each.asked is not None]
     return replace(
         first,
         runs=tuple(run for each in several for run in each.runs),
         test=np.concatenate([_padded(each.test, steps) for each in several]),
         validation=np.concatenate([_padded(each.validation, steps) for each in several]),
+        asked=np.concatenate(asked) if len(asked) == len(several) else None,
+        missing=tuple(run for each in several for run in each.missing),
     )
 
 

@@ -7,7 +7,7 @@ the classes learned together with it; `last`, the last task of the order.
 import numpy as np
 import pandas as pd
 
-from skeleton_cgl.analysis.disparity import final_accuracies
+from skeleton_cgl.analysis.finals import final_accuracies
 from skeleton_cgl.analysis.scores import Scores
 from skeleton_cgl.scenarios.lessons import Order
 

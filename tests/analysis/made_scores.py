@@ -35,14 +35,19 @@ def run(
     repeat: int = 0,
     noise: int = 0,
     backbone: str = "gcn",
+    floor: str = "seeds",
 ) -> MadeRun:
-    """Return one run that ends with these accuracies per unit, in percent, and varies before."""
+    """Return one run that ends with these accuracies per unit, in percent, and varies before.
+
+    floor: what was drawn anew for it, if it is of noise.
+    """
     steps = []
     for step in range(1, len(order) + 1):
         seen = [unit for task in order[:step] for unit in task]
         now = (np.asarray(final) + 37 * (len(order) - step)) % 101
         steps.append([accuracy / 100 if unit in seen else 0 for unit, accuracy in enumerate(now)])
-    return backbone, method, ScoredRun(0, repeat, noise, kind, order), np.array(steps, dtype=float)
+    scored = ScoredRun(0, repeat, noise, kind, order, floor=floor if noise else "")
+    return backbone, method, scored, np.array(steps, dtype=float)
 
 
 def as_scores(runs: Iterable[MadeRun], units: Sequence[str] = UNITS) -> Scores:
@@ -83,6 +88,16 @@ def random_runs(
 
 def random_scores(seed: int = 0, **options: object) -> Scores:
     return as_scores(random_runs(seed, **options))
+
+
+def with_halves(scores: Scores, test: np.ndarray, validation: np.ndarray) -> Scores:
+    """Return the same runs with other values (runs, units) in the end, on test and on validation."""
+    ends = []
+    for before, after in ((scores.test, test), (scores.validation, validation)):
+        values = before.copy()
+        values[np.arange(len(scores.runs)), scores.steps - 1] = after
+        ends.append(values)
+    return replace(scores, test=ends[0], validation=ends[1])
 
 
 def without_queries(scores: Scores, *units: int) -> Scores:

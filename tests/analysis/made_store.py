@@ -21,7 +21,7 @@ VERSIONS = (("skeleton_cgl", "0.1.0"), ("torch", "2.13.0"))
 def made_store(path: Path, scores: Scores, name: str = "made", **fields: Any) -> Path:
     """Write a store of one study with these scores, 1.5 seconds a stage on two machines, and a run never finished.
 
-    `fields` are those of its study file.
+    `fields` are those of its study file. What is missing in the scores is planned.
     """
     repeats = len({run.repeat for run in scores.runs})
     default = tuple(sorted(next((run.order for run in scores.runs if run.kind == "task"), scores.runs[0].order)))
@@ -39,7 +39,7 @@ def made_store(path: Path, scores: Scores, name: str = "made", **fields: Any) ->
     records = []
     for place, run in enumerate(scores.runs):
         keys = tuple(f"{place:016}{step:016}" for step in range(len(run.order)))
-        runs.append(RunRow(run.learner, run.kind, run.repeat, run.noise, run.order, keys))
+        runs.append(RunRow(run.learner, run.kind, run.repeat, run.noise, run.order, keys, run.floor))
         for step, key in enumerate(keys):
             parts = {"test": scores.test[place, step], "validation": scores.validation[place, step]}
             measures = tuple(_measure(part, scores.metric, values) for part, values in parts.items())
@@ -48,6 +48,8 @@ def made_store(path: Path, scores: Scores, name: str = "made", **fields: Any) ->
                 1.5, f"machine-{number % 2}", VERSIONS, number, created=f"2026-01-02T04:00:{number % 60:02}+00:00"
             )
             records.append((describe(run.order[: step + 1]), Record(key, measures, made)))
+    for run in scores.missing:
+        runs.append(RunRow(run.learner, run.kind, run.repeat, 0, run.order, ("absent",) * len(run.order)))
     with Store(path) as store:
         store.add_study(replace(study, metrics=(scores.metric,)), scores.learners, runs)
         store.add(records)

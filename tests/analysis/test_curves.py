@@ -115,9 +115,9 @@ def test_the_growth_ends_at_aopd_and_its_seeds_at_the_floor(level: str) -> None:
     expected = disparity(scores, level).set_index("learner")
     ends = aopd_growth(scores, level).groupby(["varied", "learner"]).last()
     np.testing.assert_allclose(ends.loc["order", "AOPD"], expected["AOPD"])
-    np.testing.assert_allclose(ends.loc["seed", "AOPD"], expected["AOPD_floor"])
+    np.testing.assert_allclose(ends.loc["seeds", "AOPD"], expected["AOPD_floor"])
     assert ends.loc["order", "r"].tolist() == expected["orders"].tolist()
-    assert ends.loc["seed", "r"].tolist() == expected["R"].tolist()
+    assert ends.loc["seeds", "r"].tolist() == expected["R"].tolist()
 
 
 def test_the_growth_goes_as_far_as_every_repeat_does() -> None:
@@ -132,4 +132,13 @@ def test_one_order_does_not_grow() -> None:
     with pytest.raises(InputError, match="disparity needs at least two orders"):
         aopd_growth(as_scores([constant(50, 0), constant(70, 0, repeat=1)]))
     growth = aopd_growth(as_scores([constant(50, 0), constant(70, 0, noise=1)]))
-    assert growth[growth["varied"] == "seed"]["AOPD"].tolist() == [0, pytest.approx(0.2)]
+    assert growth[growth["varied"] == "seeds"]["AOPD"].tolist() == [0, pytest.approx(0.2)]
+
+
+def test_the_growth_of_each_kind_of_floor_is_over_its_own_runs_and_the_ordinary_one() -> None:
+    floors = [run([percent] * 6, ORDERS[0], noise=1, floor=floor) for floor, percent in (("seeds", 60), ("both", 90))]
+    growth = aopd_growth(as_scores([constant(50, 0), constant(70, 1), *floors])).set_index(["varied", "r"])["AOPD"]
+    assert growth.to_dict() == {
+        **{("order", 1): 0, ("order", 2): pytest.approx(0.2)},
+        **{("seeds", 1): 0, ("seeds", 2): pytest.approx(0.1), ("both", 1): 0, ("both", 2): pytest.approx(0.4)},
+    }

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from skeleton_cgl.analysis import (
-    bootstrap_interval,
     disparity,
+    expected_mopd,
     expected_opd,
     final_accuracies,
     mixed_opd,
@@ -48,7 +48,7 @@ def test_task_disparity_by_hand() -> None:
     assert (
         row[["AOPD_std", "MOPD_std", "R", "AOPD_floor", "MOPD_floor", "expected_AOPD_at_R", "AOPD_mixed"]].isna().all()
     )
-    assert row[["AOPD_low", "AOPD_high", "MOPD_low", "MOPD_high"]].isna().all()
+    assert (row["planned"], row["possible"]) == (3, 6)
 
 
 def test_disparity_is_taken_inside_a_repeat_and_then_averaged() -> None:
@@ -69,9 +69,9 @@ def test_one_order_has_a_floor_and_no_disparity() -> None:
     with pytest.raises(InputError, match="one order, learned with one seed; disparity needs at least two orders"):
         disparity(as_scores(ordinary))
     noisy = [run([70] * 6, ORDERS[0], repeat=repeat, noise=1) for repeat in (0, 1)]
-    row = disparity(as_scores([*ordinary, *noisy]), bootstrap=np.random.default_rng(0)).iloc[0]
+    row = disparity(as_scores([*ordinary, *noisy])).iloc[0]
     assert (row["orders"], row["R"], row["AOPD_floor"]) == (1, 2, pytest.approx(0.2))
-    assert row[["AOPD", "AOPD_std", "AOPD_low", "MOPD", "AOPD_mixed", "expected_AOPD_at_R"]].isna().all()
+    assert row[["AOPD", "AOPD_std", "AOPD_cross", "MOPD", "AOPD_mixed", "expected_AOPD_at_R"]].isna().all()
 
 
 def test_the_class_level_takes_every_order_once() -> None:
@@ -109,15 +109,13 @@ def test_uneven_tasks_have_a_disparity_that_does_not_depend_on_names(renaming: l
     finals = {order: generator.integers(0, 101, size=6) for order in permutations(UNEVEN)}
     scores = as_scores([run(final.tolist(), order) for order, final in finals.items()])
     for level in ("task", "class"):
-        found = disparity(scores, level, bootstrap=np.random.default_rng(0))
+        found = disparity(scores, level)
         # Sorted by their new names, units are summed up in another sequence.
-        pd.testing.assert_frame_equal(
-            disparity(renamed(scores, renaming), level, bootstrap=np.random.default_rng(0)), found, rtol=1e-12
-        )
+        pd.testing.assert_frame_equal(disparity(renamed(scores, renaming), level), found, rtol=1e-12)
         units = [list(task) for task in UNEVEN] if level == "task" else [[unit] for unit in range(6)]
         by_unit = np.array([[final[unit].mean() / 100 for unit in units] for final in finals.values()])
         assert found["AOPD"][0] == pytest.approx(np.mean(by_unit.max(axis=0) - by_unit.min(axis=0)))
-        assert np.isnan(found["AOPD_low"][0]), "all orders of three tasks were run"
+        assert found["orders"][0] == found["possible"][0] == 6, "all orders of three tasks were run"
 
 
 def test_given_orders_of_tasks_of_their_own_are_compared() -> None:
@@ -176,7 +174,7 @@ def test_a_unit_without_queries_counts_nowhere() -> None:
         disparity(without_queries(scores, *range(6)))
 
 
-def test_the_noise_floor_is_over_the_seeded_runs_and_the_ordinary_run_of_that_order() -> None:
+def test_the_noise_floor_is_over_the_runs_drawn_anew_and_the_ordinary_run_of_that_order() -> None:
     runs = [run([percent] * 6, order) for percent, order in zip([0, 40, 100], ORDERS, strict=False)]
     runs += [run([50] * 6, ORDERS[1], noise=1), run([45, 60, 45, 45, 45, 45], ORDERS[1], noise=2)]
     floors = {"task": [0.125, 0.1, 0.1], "class": [0.1, 0.2, 0.1, 0.1, 0.1, 0.1]}
@@ -200,6 +198,47 @@ def test_disparity_is_expected_at_the_number_of_noise_runs() -> None:
     assert row["R"] == 5
     assert row["AOPD_floor"] == 0
     assert np.isnan(row["expected_AOPD_at_R"])
+
+
+def test_floors_of_several_orders_and_kinds_are_apart_and_the_mean_over_orders_then_repeats() -> None:
+    runs = [run([50] * 6, order, repeat=repeat) for repeat in (0, 1) for order in ORDERS[:3]]
+    ends = {"seeds": [(0, 0, 60), (0, 1, 80), (1, 0, 90)], "splits": [(0, 0, 10)], "both": [(1, 2, 100)]}
+    for floor, named in ends.items():
+        for repeat, order, percent in named:
+            runs.append(run([percent, percent, 50, 50, 50, 50], ORDERS[order], repeat=repeat, noise=1, floor=floor))
+    row = disparity(as_scores(runs)).iloc[0]
+    assert (row["R"], row["floor_orders"]) == (2, 3)
+    assert row["MOPD_floor"] == pytest.approx(((0.1 + 0.3) / 2 + 0.4) / 2)
+    assert row["AOPD_floor"] == pytest.approx(((0.1 + 0.3) / 2 + 0.4) / 2 / 3)
+    assert [row["MOPD_floor_splits"], row["MOPD_floor_both"]] == pytest.approx([0.4, 0.5])
+    assert [row["AOPD_floor_splits"], row["AOPD_floor_both"]] == pytest.approx([0.4 / 3, 0.5 / 3])
+
+
+@given(tables)
+def test_the_expected_mopd_is_the_mean_over_all_subsets(values: np.ndarray) -> None:
+    for r in range(1, len(values) + 1):
+        subsets = [order_disparity(values[list(chosen)]).max() for chosen in combinations(range(len(values)), r)]
+        assert expected_mopd(values, r) == pytest.approx(np.mean(subsets), abs=1e-12)
+
+
+def test_the_expected_mopd_of_many_orders_is_near_the_mean_over_all_subsets() -> None:
+    values = np.random.default_rng(0).random((40, 3))
+    subsets = np.array(list(combinations(range(40), 4)))
+    opd = values[subsets].max(axis=1) - values[subsets].min(axis=1)
+    exact = opd.max(axis=1)
+    assert len(exact) > 90_000
+    error = exact.std() / np.sqrt(5000)
+    assert expected_mopd(values, 4) == pytest.approx(exact.mean(), abs=4 * error)
+    assert expected_mopd(values, 4) == expected_mopd(values, 4)
+
+
+def test_mopd_stands_beside_its_floor_at_the_number_of_runs_of_that() -> None:
+    finals = [[0, 0, 30, 30, 0, 0], [20, 20, 0, 0, 0, 0], [70, 70, 0, 0, 0, 0], [100, 100, 0, 0, 0, 0]]
+    runs = [run(final, order) for final, order in zip(finals, ORDERS, strict=False)]
+    row = disparity(as_scores([*runs, run([0] * 6, ORDERS[0], noise=1)])).iloc[0]
+    pairs = [max(abs(a[0] - b[0]), abs(a[2] - b[2])) / 100 for a, b in combinations(finals, 2)]
+    assert row["MOPD"] == 1
+    assert row["expected_MOPD_at_R"] == pytest.approx(np.mean(pairs))
 
 
 def test_a_floor_of_some_repeats_only_is_the_mean_over_those() -> None:
@@ -250,26 +289,13 @@ def test_expected_opd_of_more_or_fewer_orders_than_there_are_is_refused(r: int |
         expected_opd(np.zeros((3, 2)), r)
 
 
-def test_a_bootstrap_interval_lies_at_or_below_the_disparity_and_repeats_with_its_seed() -> None:
-    values = np.random.default_rng(0).random((2, 50, 4))
-    (low, high), (lowest, highest) = bootstrap_interval(values, np.random.default_rng(1))
-    opd = order_disparity(values)
-    assert 0.7 < low < high <= opd.mean()
-    assert 0.7 < lowest <= highest <= opd.max(axis=1).mean()
-    np.testing.assert_array_equal(
-        bootstrap_interval(values, np.random.default_rng(1)), [[low, high], [lowest, highest]]
-    )
-    narrow = bootstrap_interval(values, np.random.default_rng(1), confidence=0.5)
-    assert low < narrow[0, 0] < narrow[0, 1] < high
-
-
-def test_the_interval_of_a_learner_does_not_depend_on_the_others() -> None:
-    ends = ["AOPD_low", "AOPD_high", "MOPD_low", "MOPD_high"]
-    scores = random_scores()
-    both = disparity(scores, "class", bootstrap=np.random.default_rng(5)).set_index("learner")
-    alone = disparity(scores.of_learner(1), "class", bootstrap=np.random.default_rng(5))
-    assert both.loc[1, ends].tolist() == alone.loc[0, ends].tolist()
-    assert both[ends].notna().all(axis=None)
+def test_planned_orders_are_those_run_and_those_missing_of_the_same_tasks() -> None:
+    scores = as_scores(run([10 * place] * 6, order) for place, order in enumerate(ORDERS[:2]))
+    missing = tuple(replace(scores.runs[0], order=order) for order in (*ORDERS[1:4], CLASS_ORDER))
+    half = replace(scores, missing=missing)
+    assert disparity(half)["planned"].tolist() == [4]
+    assert disparity(half, "class")["planned"].tolist() == [5]
+    assert disparity(half.of_kind("task"))["orders"].tolist() == [2]
 
 
 def test_what_cannot_be_compared_is_refused() -> None:
@@ -287,15 +313,15 @@ def test_what_cannot_be_compared_is_refused() -> None:
         disparity(scores.chosen(scores.noise > 0))
 
 
-def test_noise_runs_that_share_no_order_are_refused() -> None:
+def test_floors_without_an_ordinary_run_or_of_different_numbers_of_runs_are_refused() -> None:
     ordinary = [run([0] * 6, order, repeat=repeat) for order in ORDERS[:2] for repeat in (0, 1)]
-    noisy = [run([0] * 6, order, noise=1) for order in ORDERS[:3]]
-    for wrong in (noisy[:2], noisy[2:]):
-        with pytest.raises(InputError, match="expected noise runs of one order that also has an ordinary run"):
-            disparity(as_scores([*ordinary, *wrong]))
-    more = [run([0] * 6, ORDERS[0], repeat=1, noise=noise) for noise in (1, 2)]
-    with pytest.raises(InputError, match=r"same number of noise runs, found \[2, 3\]"):
-        disparity(as_scores([*ordinary, noisy[0], *more]))
+    with pytest.raises(InputError, match=r"repeat 0: the noise floor of order .* lacks its ordinary run"):
+        disparity(as_scores([*ordinary, run([0] * 6, ORDERS[2], noise=1)]))
+    one = run([0] * 6, ORDERS[0], noise=1)
+    for two in ({"repeat": 1}, {"floor": "splits"}):
+        more = [run([0] * 6, ORDERS[0], noise=noise, **two) for noise in (1, 2)]
+        with pytest.raises(InputError, match=r"same number of runs, found \[2, 3\]"):
+            disparity(as_scores([*ordinary, one, *more]))
 
 
 @given(arrays(float, st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(1, 2)), elements=st.floats(0, 1)))

@@ -1,9 +1,10 @@
+import numpy as np
 import pandas as pd
 import pytest
 
 from skeleton_cgl.analysis.fate import accuracy_by_position, extreme_orders
 from skeleton_cgl.errors import InputError
-from tests.analysis.made_scores import CLASS_ORDER, ORDERS, as_scores, random_runs, random_scores, run
+from tests.analysis.made_scores import CLASS_ORDER, ORDERS, as_scores, random_runs, random_scores, run, with_halves
 
 
 def test_a_class_is_found_at_the_position_of_its_task() -> None:
@@ -80,3 +81,33 @@ def test_orders_of_other_units_are_not_ranked_among_the_others() -> None:
     assert list(found["order"]) == [ORDERS[1], ORDERS[0], ORDERS[2]]
     fate = accuracy_by_position(as_scores([*runs, shorter]))
     assert fate["accuracy"].max() == pytest.approx(0.9)
+
+
+def test_best_and_worst_positions_that_are_not_so_on_validation_do_not_hold() -> None:
+    scores = as_scores([run([0] * 6, order) for order in ORDERS])
+    position = np.array(
+        [[next(step for step, task in enumerate(order) if unit in task) for unit in range(6)] for order in ORDERS]
+    )
+    test = position / 2
+    # As on test, the other way round, all alike, the best and the middle alike; 4 is nowhere better, 5 has no queries.
+    test[:, 4] = 0.5
+    validation = np.stack([position[:, 0] / 2, 1 - position[:, 1] / 2, *np.full((4, 6), 0.5)], axis=1)
+    validation[:, 3] = np.minimum(position[:, 3], 1)
+    validation[:, 5] = np.nan
+    fate = accuracy_by_position(with_halves(scores, test, validation)).set_index(["class", "position"])["holds"]
+    for unit, holds in enumerate([(1, 1, 1), (0, 1, 0), (0, 1, 0), (1, 1, 1), (1, 1, 1), (1, 1, 1)]):
+        assert [fate[unit, place] for place in (1, 2, 3)] == [bool(each) for each in holds], unit
+
+
+def test_orders_beyond_the_median_on_validation_do_not_hold() -> None:
+    scores = as_scores([run([0] * 6, order) for order in ORDERS[:5]])
+    test, validation = (
+        np.tile(np.array(finals)[:, None] / 100, 6) for finals in ([90, 80, 70, 60, 50], [70, 50, 90, 50, 20])
+    )
+    found = extreme_orders(with_halves(scores, test, validation)).drop_duplicates("rank")
+    assert found["validation_AA"].tolist() == pytest.approx([0.7, 0.5, 0.9, 0.5, 0.2])
+    # The second and the fourth are the median; the third has no side.
+    assert found["holds"].tolist() == [True, False, True, False, True]
+    assert extreme_orders(with_halves(scores, test, test))["holds"].all()
+    unknown = extreme_orders(with_halves(scores, test, np.full((5, 6), np.nan)))
+    assert unknown["holds"].all(), "nothing speaks against it"

@@ -40,6 +40,7 @@ from tests.analysis.made_scores import (
     random_runs,
     random_scores,
     run,
+    with_halves,
 )
 from tests.analysis.made_store import made_results
 
@@ -207,7 +208,7 @@ def test_the_growth_is_drawn_for_orders_and_for_seeds(results: Results, tmp_path
     growth = aopd_growth(SCORES, "task")
     figure = drawn(OpdGrowth("task"), results)
     found = lines_of(figure.axes[0])
-    assert set(found) == {"Bare order", "Bare seed", "Replay order", "Replay seed"}
+    assert set(found) == {"Bare order", "Bare seeds", "Replay order", "Replay seeds"}
     for (number, varied), rows in growth.groupby(["learner", "varied"]):
         assert found[f"{['Replay', 'Bare'][number]} {varied}"] == [list(rows["r"]), list(rows["AOPD"])]
     assert figure.axes[0].get_xscale() == "log"
@@ -290,6 +291,40 @@ def test_the_extreme_orders_stand_in_rows_with_tasks_accuracies_and_aa(results: 
     assert [label.get_text() for label in both.get_yticklabels()] == list("12345678")
 
 
+def test_what_does_not_hold_has_a_hollow_mark_and_a_word(tmp_path: Path) -> None:
+    test = np.random.default_rng(0).random((len(SCORES.runs), 6))
+    held, reversed_ = (
+        made_results(tmp_path, with_halves(SCORES, test, validation), name)
+        for name, validation in (("held", test), ("reversed", 1 - test))
+    )
+    for figure in (ClassFate(), BestWorstOrders(count=2)):
+        first, *_ = drawn(figure, held).axes
+        assert not first.get_lines()
+        assert "○" not in drawn(figure, held).get_supxlabel()
+    picture = drawn(ClassFate(), reversed_)
+    assert "○ best and worst: not so" in picture.get_supxlabel()
+    fate = accuracy_by_position(reversed_.scores)
+    failing = fate[(fate["learner"] == 1) & ~fate["holds"]]
+    assert len(failing) == 12
+    marks = [(line.get_xdata()[0] + 0.5, line.get_ydata()[0] - 0.5) for line in picture.axes[0].get_lines()]
+    assert marks == list(zip(failing["position"], failing["class"], strict=True))
+    assert {line.get_markerfacecolor() for line in picture.axes[0].get_lines()} == {"none"}
+    picture = drawn(BestWorstOrders(count=2), reversed_)
+    assert "○ not so on the validation queries" in picture.get_supxlabel()
+    orders = extreme_orders(reversed_.scores, count=2).drop_duplicates(["learner", "rank"])
+    failing = orders[(orders["learner"] == 1) & ~orders["holds"]]["rank"]
+    rows = {1: 0.5, 2: 1.5, 7: 3.5, 8: 4.5}
+    assert [line.get_ydata()[0] for line in picture.axes[0].get_lines()] == [rows[rank] for rank in failing]
+    assert len(failing) == 4
+
+
+def test_a_table_of_a_study_half_done_is_drawn_with_a_word(tmp_path: Path) -> None:
+    half = random_scores(methods=["bare"], noise_runs=0).where(lambda each: each.order in ORDERS[:2])
+    missing = tuple(replace(half.runs[0], order=order, repeat=repeat) for order in ORDERS[2:] for repeat in (0, 1))
+    (panel,) = drawn(DisparityTable(), made_results(tmp_path, replace(half, missing=missing))).axes
+    assert any("orders: 2 of 6 planned" in text for text in texts_of(panel))
+
+
 def test_one_method_is_chosen_by_what_it_is_or_is_called(results: Results) -> None:
     for word in ("replay", "Replay"):
         assert [panel.get_title() for panel in drawn(BestWorstOrders(method=word), results).axes] == ["Replay"]
@@ -305,11 +340,16 @@ def test_the_picture_of_the_table_says_what_the_table_says(results: Results, tmp
     for measure in ("AOPD", "MOPD"):
         for row in table.to_dict("records"):
             assert f"{100 * row[measure]:.1f} ± {100 * row[f'{measure}_std']:.1f}" in words
-            assert f"{100 * row[f'{measure}_floor']:.1f}" in words
-    assert {"96.7 ± 0.7", "58.2 ± 7.5", "floor", "published"} <= set(words)
+            assert f"{100 * row[f'{measure}_cross']:.1f}".replace("-", "−") in words
+    assert {"96.7 ± 0.7", "58.2 ± 7.5", "cross", "published"} <= set(words)
+    assert "seeds" not in words, "the noise floor gives way to what was published"
     assert any("orders: 6, repeats: 2" in word for word in words)
+    with_floor = texts_of(drawn(DisparityTable(), results).axes[0])
+    assert {"R", "AOPD at R", "seeds"} <= set(with_floor)
+    for row in table.to_dict("records"):
+        assert {f"{100 * row[field]:.1f}" for field in ("expected_AOPD_at_R", "AOPD_floor")} <= set(with_floor)
     plain = drawn(DisparityTable(), made_results(tmp_path, random_scores(noise_runs=0, repeats=1), "plain"))
-    assert not {"floor", "published", "orders"} & set(texts_of(plain.axes[0]))
+    assert not {"seeds", "R", "published", "orders"} & set(texts_of(plain.axes[0]))
     few = random_scores().where(lambda each: each.learner == 0 or each.order in ORDERS[:2])
     uneven = drawn(DisparityTable(), made_results(tmp_path, few, "few")).axes[0]
     assert {"orders", "2", "methods with fewer orders than others are not compared"} <= set(texts_of(uneven))

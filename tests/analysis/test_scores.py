@@ -16,6 +16,36 @@ def test_scores_of_another_shape_are_refused() -> None:
         replace(scores, validation=scores.validation[:, :2])
 
 
+def test_queries_of_another_shape_are_refused_and_stay_with_their_runs() -> None:
+    scores = random_scores()
+    with pytest.raises(InputError, match=r"asked: expected \(runs, parts, units\) \(40, 2, 6\), found \(40, 6\)"):
+        replace(scores, asked=np.zeros((40, 6), dtype=int))
+    asked = replace(scores, asked=np.arange(40 * 2 * 6).reshape(40, 2, 6))
+    some = asked.of_learner(1)
+    np.testing.assert_array_equal(some.asked, asked.asked[scores.learner == 1])
+    assert joined([some, some.where(lambda _: False)]).asked.shape == some.asked.shape
+    assert joined([asked, scores.where(lambda _: False)]).asked is None
+
+
+def test_what_is_missing_is_of_its_learner_and_kind() -> None:
+    scores = random_scores(noise_runs=0)
+    task, by_class = (next(each for each in scores.runs if each.kind == kind) for kind in ("task", "class"))
+    half = replace(scores, missing=(task, by_class, replace(task, learner=1)))
+    assert half.of_kind("task").missing == (task, replace(task, learner=1))
+    assert half.of_learner(0).missing == (task, by_class)
+    assert half.ordinary().missing == half.missing
+
+
+def test_the_halves_have_the_units_with_queries_in_both() -> None:
+    scores = as_scores([run([10, 20, 30, 40, 50, 60], ORDERS[0]), run([70, 80, 0, 0, 0, 0], ORDERS[0][:1])])
+    validation = scores.validation.copy()
+    validation[..., 1] = np.nan
+    halves = replace(scores, validation=validation).final_halves
+    np.testing.assert_allclose(halves[0], halves[1])
+    np.testing.assert_allclose(halves[0, :, [0, 2]], [[0.1, 0.7], [0.3, 0.0]])
+    assert np.isnan(halves[:, :, 1]).all()
+
+
 def test_runs_that_cannot_be_are_refused() -> None:
     scores = random_scores(methods=["bare"], repeats=1)
     first = scores.runs[0]
@@ -24,6 +54,8 @@ def test_runs_that_cannot_be_are_refused() -> None:
         (replace(first, learner=7), "learner 7, .*there is no such learner"),
         (replace(first, order=((0, 1), (2, 3), (6, 7))), "there are only units 0–5"),
         (scores.runs[1], "given twice"),
+        (replace(first, noise=3), "expected a floor, seeds or splits or both, for runs of noise and for no others"),
+        (replace(first, floor="seeds"), "noise 0 of seeds, .*expected a floor"),
     ):
         with pytest.raises(InputError, match=reason):
             replace(scores, runs=(wrong, *scores.runs[1:]))

@@ -1,6 +1,7 @@
 """The table of a study: which columns it has, what they say, and why some are empty."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice, permutations
 from pathlib import Path
@@ -15,6 +16,7 @@ from skeleton_cgl.analysis.table import Table
 from skeleton_cgl.analysis.tables import default_level, known_columns, performance_table, study_table, variance_table
 from skeleton_cgl.engine.rows import ComponentRow, StudyRow
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.scenarios.lessons import Order
 from tests.analysis.made_scores import (
     CLASS_ORDER,
     ORDERS,
@@ -24,6 +26,7 @@ from tests.analysis.made_scores import (
     random_runs,
     random_scores,
     run,
+    with_halves,
 )
 
 
@@ -47,9 +50,15 @@ def ending_with(finals: dict[str, list[int]]) -> Scores:
 def test_accuracy_and_forgetting_come_first_then_disparity_and_floors() -> None:
     headings = [column.heading for column in study_table(Findings(random_scores())).columns]
     assert headings == [
-        *("method", "orders", "repeats", "AA", "AF", "AOPD", "MOPD"),
-        *("AOPD floor", "MOPD floor", "R", "AOPD at R", "AOPD mixed"),
+        *("method", "orders", "repeats", "AA", "AF", "AOPD", "AOPD (cross)", "MOPD", "MOPD (cross)"),
+        *("R", "AOPD at R", "AOPD floor (seeds)", "MOPD at R", "MOPD floor (seeds)", "AOPD mixed"),
     ]
+    others = [
+        run([50] * 6, ORDERS[0], repeat=repeat, noise=noise, floor="both") for repeat in (0, 1) for noise in (1, 2)
+    ]
+    both = study_table(Findings(as_scores([*random_runs(methods=["bare"]), *others])))
+    headings = [column.heading for column in both.columns]
+    assert headings[headings.index("R") + 1 :][:3] == ["AOPD at R", "AOPD floor (seeds)", "AOPD floor (both)"]
 
 
 def test_every_number_is_that_of_the_computation_in_percent() -> None:
@@ -59,10 +68,14 @@ def test_every_number_is_that_of_the_computation_in_percent() -> None:
         found = disparity(scores, level)
         for place, row in found.iterrows():
             for measure in ("AOPD", "MOPD"):
-                cell = table.column(measure)[place]
-                assert cell.text == f"{100 * row[measure]:.1f} ± {100 * row[f'{measure}_std']:.1f}"
-                assert cell.numbers == (round(100 * row[measure], 1), round(100 * row[f"{measure}_std"], 1))
-                assert texts(table, f"{measure} floor")[place] == f"{100 * row[f'{measure}_floor']:.1f}"
+                for heading, field in ((measure, measure), (f"{measure} (cross)", f"{measure}_cross")):
+                    cell = table.column(heading)[place]
+                    shown = f"{100 * row[field]:.1f} ± {100 * row[f'{field}_std']:.1f}"
+                    assert cell.text.removeprefix("≥ ") == shown
+                    assert cell.text.startswith("≥") == (level == "class" and field == measure)
+                    assert cell.numbers == (round(100 * row[field], 1), round(100 * row[f"{field}_std"], 1))
+                assert texts(table, f"{measure} floor (seeds)")[place] == f"{100 * row[f'{measure}_floor']:.1f}"
+                assert texts(table, f"{measure} at R")[place] == f"{100 * row[f'expected_{measure}_at_R']:.1f}"
             assert texts(table, "R")[place] == "3"
             assert texts(table, "orders")[place] == str(row["orders"])
     ordinary = runs(scores).query("noise == 0 and kind == 'task'")
@@ -129,15 +142,74 @@ def test_learners_with_fewer_orders_are_not_compared() -> None:
     assert "methods with fewer than others are not compared" in render(table)
 
 
-def test_intervals_are_shown_where_orders_were_sampled() -> None:
-    task, by_class = (study_table(Findings(random_scores(), level)) for level in ("task", "class"))
-    assert "AOPD interval" not in [column.heading for column in task.columns]
-    sampled = disparity(random_scores(), "class", bootstrap=np.random.default_rng(0))
-    low, high = 100 * sampled["AOPD_low"][0], 100 * sampled["AOPD_high"][0]
-    assert texts(by_class, "AOPD interval")[0] == f"[{low:.1f}, {high:.1f}]"
-    assert "biased downwards" in render(by_class)
-    fewer = random_scores().where(lambda each: each.learner == 0 or each.order != ORDERS[5])
-    assert texts(study_table(Findings(fewer)), "AOPD interval")[0] == "exact"
+def test_a_disparity_of_sampled_orders_is_at_least_so_much() -> None:
+    two, all_six = (
+        study_table(Findings(ending_with({"bare": percents}))) for percents in ([0, 90], [0, 90, 0, 0, 0, 0])
+    )
+    assert (texts(two, "AOPD"), texts(two, "MOPD"), texts(two, "AOPD (cross)")) == (["≥ 90.0"], ["≥ 90.0"], ["90.0"])
+    assert texts(all_six, "AOPD") == ["90.0"]
+    assert "at least this" in render(two)
+    assert "at least" not in render(all_six)
+    assert r"$\geq$ 90.0" in render(two, "latex")
+    assert json.loads(render(two, "json"))["rows"][0]["AOPD"] == 90
+
+
+def half_done(missing: Sequence[Order], finals: dict[str, list[int]]) -> Scores:
+    """Return scores of which the first method lacks orders that are planned."""
+    scores = ending_with(finals)
+    return replace(scores, missing=tuple(replace(scores.runs[0], order=order) for order in missing))
+
+
+def test_a_study_half_done_says_so_and_is_not_compared() -> None:
+    finals = {"bare": [0, 90], "ewc": [0, 80], "replay": [0, 10]}
+    table = study_table(Findings(half_done(ORDERS[2:], finals)))
+    assert texts(table, "orders") == ["2 of 6 planned", "2", "2"]
+    assert marks(table, "AOPD") == marks(table, "AOPD (cross)") == ["", "highest", "lowest"]
+    assert any(note.startswith("Half done: not all planned orders are finished") for note in table.notes)
+    rows = json.loads(render(table, "json"))["rows"]
+    assert [(row["orders"], row["orders_planned"]) for row in rows] == [(2, 6), (2, 2), (2, 2)]
+    # Orders of other tasks are planned, too, and will not be compared.
+    assert texts(study_table(Findings(half_done([CLASS_ORDER], finals))), "orders") == ["2", "2", "2"]
+    assert not any(note.startswith("Half done") for note in study_table(Findings(ending_with(finals))).notes)
+
+
+def test_repeats_that_are_planned_are_counted() -> None:
+    scores = random_scores(methods=["bare"])
+    planned = replace(scores, missing=(replace(scores.runs[0], repeat=2),))
+    table = study_table(Findings(planned))
+    assert (texts(table, "orders"), texts(table, "repeats")) == (["6"], ["2 of 3 planned"])
+
+
+def test_the_number_of_queries_is_told_per_task_or_class() -> None:
+    scores = random_scores(repeats=1)
+    asked = np.tile([[[10, 20, 15, 15, 12, 18], [9, 9, 9, 9, 9, 9]]], (len(scores.runs), 1, 1))
+    asked[scores.noise > 0] = 999
+    told = {
+        level: study_table(Findings(replace(scores, asked=asked), level), ["AOPD"]).notes for level in ("task", "class")
+    }
+    assert "Queries per task: 30 test, 18 validation." in told["task"]
+    assert "Queries per class: 10–20 test, 9 validation." in told["class"]
+    assert not any(note.startswith("Queries") for note in study_table(Findings(scores)).notes)
+
+
+def test_it_is_told_why_a_disparity_is_not_cross_evaluated() -> None:
+    scores = ending_with({"bare": [0, 90], "ewc": [0, 80]})
+    nothing, some = scores.finals.copy(), scores.finals.copy()
+    nothing[:] = some[:, 5] = np.nan
+    none = study_table(Findings(with_halves(scores, scores.finals, nothing)))
+    assert texts(none, "AOPD (cross)") == texts(none, "MOPD (cross)") == ["–", "–"]
+    assert "Not cross-evaluated: no task has both test and validation queries." in none.notes
+    most = study_table(Findings(with_halves(scores, scores.finals, some), "class"))
+    assert texts(most, "AOPD (cross)") == ["90.0", "80.0"]
+    assert "Cross-evaluated without 1 of 6, which lack test or validation queries." in most.notes
+
+
+def test_floors_are_explained_with_what_was_drawn_anew_and_over_how_many_orders() -> None:
+    runs = [run([10 * place] * 6, order) for place, order in enumerate(ORDERS)]
+    runs += [run([50] * 6, order, noise=1, floor="splits") for order in ORDERS[:4]]
+    (note,) = (note for note in study_table(Findings(as_scores(runs))).notes if note.startswith("Floor"))
+    assert "R runs of one order, mean over 4 orders" in note
+    assert "drawn anew (splits: other training, validation and test data)" in note
 
 
 def test_orders_that_cannot_be_compared_are_left_out_with_a_word() -> None:
@@ -145,7 +217,7 @@ def test_orders_that_cannot_be_compared_are_left_out_with_a_word() -> None:
     shorter = run([100] * 6, ((0, 1), (2, 3)), "class")
     for level, what in (("task", "tasks"), ("class", "classes")):
         table = study_table(Findings(as_scores([*whole, shorter]), level))
-        assert (texts(table, "orders"), texts(table, "AA"), texts(table, "AOPD")) == (["2"], ["25.0"], ["30.0"])
+        assert (texts(table, "orders"), texts(table, "AA"), texts(table, "AOPD")) == (["2"], ["25.0"], ["≥ 30.0"])
         assert f"Left out: 1 order of other {what} than most." in table.notes
 
 
@@ -172,12 +244,12 @@ def test_columns_are_chosen_by_heading_or_by_metric() -> None:
     findings = Findings(random_scores())
     table = study_table(findings, ["AOPD", "AA", "counts"])
     assert [column.heading for column in table.columns] == ["method", "AOPD", "AA", "orders", "repeats"]
-    assert texts(study_table(findings, ["AOPD interval"]), "AOPD interval") == ["–", "–"]
+    assert texts(study_table(findings, ["AOPD floor (both)"]), "AOPD floor (both)") == ["–", "–"]
     with pytest.raises(InputError, match="unknown column 'AOPDD'; did you mean 'AOPD'"):
         study_table(findings, ["AOPDD"])
     with pytest.raises(InputError, match="say of which data set, with --published"):
         study_table(findings, ["published AOPD"])
-    assert {"AA", "AF", "AOPD", "MOPD floor", "AOPD mixed", "AOPD difference"} <= known_columns().keys()
+    assert {"AA", "AF", "AOPD", "MOPD floor (splits)", "AOPD mixed", "AOPD difference"} <= known_columns().keys()
 
 
 OWN = """
@@ -306,6 +378,21 @@ def test_a_learner_that_is_unlike_is_left_empty_beside_those_that_are_alike() ->
     table = study_table(Findings(ours(EWC, other), "task", published_study(), Beside("ucla")))
     assert texts(table, "AOPD difference") == ["−43.9", "–"]
     assert "Replay: not set beside the published study: method replay.fraction 0.1, published 0.2." in table.notes
+
+
+@pytest.mark.parametrize("anyway", [False, True])
+def test_what_is_half_done_is_not_set_beside_what_was_published(anyway: bool) -> None:
+    scores = ours(EWC, REPLAY, orders=121)
+    absent = replace(scores.runs[0], order=tuple(reversed(TEN[1:])) + TEN[:1])
+    fewer = scores.where(lambda each: each.learner == 1 or each.order != absent.order)
+    half = replace(fewer, missing=(absent,))
+    table = study_table(Findings(half, "task", published_study(), Beside("ucla", anyway)))
+    assert texts(table, "orders") == ["119 of 120 planned", "120"]
+    assert texts(table, "AOPD difference") == ["–", "−8.2"]
+    assert texts(table, "published AOPD") == ["–", "58.2 ± 7.5"]
+    assert "EWC: not set beside the published study: not all planned orders are finished." in table.notes
+    alone = study_table(Findings(half.of_learner(0), "task", published_study(), Beside("ucla", anyway)))
+    assert texts(alone, "AOPD difference") == ["–"]
 
 
 def test_a_full_batch_is_as_published_and_a_point_of_a_sweep_is_not() -> None:

@@ -13,11 +13,19 @@ from skeleton_cgl.analysis.fate import extreme_orders
 from skeleton_cgl.analysis.figure import Kind, StudyFigure, names_in
 from skeleton_cgl.analysis.names import LearnerName
 from skeleton_cgl.analysis.plots.heatmap import heatmap, percent_text, task_text
-from skeleton_cgl.analysis.plots.style import COLUMN_INCHES, SMALL, panel_titles, panels, styled
+from skeleton_cgl.analysis.plots.style import (
+    COLUMN_INCHES,
+    HOLLOW,
+    SMALL,
+    panel_titles,
+    panels,
+    styled,
+)
 from skeleton_cgl.analysis.results import Results
 from skeleton_cgl.analysis.scores import choose
 
 _UNBROKEN = "\N{NO-BREAK SPACE}"
+_NOT_SO = "○ not so on the validation queries: beyond the median order"
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +44,10 @@ class BestWorstOrders(StudyFigure[Ends]):
     """
 
     title = "The kindest and the cruellest orders"
-    meaning = "By final average accuracy, the best first; a cell names a task by its classes and its final percent."
+    meaning = (
+        "By final average accuracy, the best first; a cell names a task by its classes and its final percent. "
+        "○: on the validation queries no better, or no worse, than the median of all orders."
+    )
 
     def __init__(self, kind: Kind = "both", method: str | None = None, count: int = 5) -> None:
         self.kind = kind
@@ -70,13 +81,15 @@ class BestWorstOrders(StudyFigure[Ends]):
             panel.set_title(title)
         shown = sorted({unit for order in orders["order"] for task in order for unit in task})
         names = ", ".join(f"{unit} {value.units[unit]}".replace(" ", _UNBROKEN) for unit in shown)
-        figure.supxlabel(textwrap.fill(names, width=int(21 * width * columns)), fontsize=SMALL)
+        lines = [names, *([] if orders["holds"].all() else [_NOT_SO])]
+        wrapped = (textwrap.fill(line, width=int(21 * width * columns)) for line in lines)
+        figure.supxlabel("\n".join(wrapped), fontsize=SMALL)
         return figure
 
 
 def _draw_orders(panel: Axes, orders: pd.DataFrame) -> None:
     cells = orders.pivot(index="rank", columns="position", values=["accuracy", "text"])
-    averages = orders.drop_duplicates("rank").set_index("rank")["AA"]
+    shown = orders.drop_duplicates("rank").set_index("rank")
     ranks = list(cells.index)
     jumps = [rank + 0.5 for rank, after in pairwise(ranks) if after > rank + 1]
     cells = cells.reindex(sorted([*ranks, *jumps]))
@@ -86,5 +99,7 @@ def _draw_orders(panel: Axes, orders: pd.DataFrame) -> None:
     beside: dict[str, Any] = {"fontsize": SMALL, "transform": panel.get_yaxis_transform()}
     for row, rank in enumerate(cells.index):
         if rank not in jumps:
-            panel.text(1.03, row + 0.5, percent_text(averages[rank]), va="center", **beside)
+            panel.text(1.03, row + 0.5, percent_text(shown["AA"][rank]), va="center", **beside)
+            if not shown["holds"][rank]:
+                panel.plot(1.015, row + 0.5, transform=beside["transform"], clip_on=False, **HOLLOW)
     panel.text(1.03, -0.1, "AA", va="bottom", **beside)

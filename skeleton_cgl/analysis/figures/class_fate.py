@@ -8,9 +8,10 @@ from matplotlib.figure import Figure
 from skeleton_cgl.analysis.fate import accuracy_by_position
 from skeleton_cgl.analysis.figure import Kind, StudyFigure, names_in
 from skeleton_cgl.analysis.names import LearnerName
-from skeleton_cgl.analysis.plots.heatmap import heatmap
+from skeleton_cgl.analysis.plots.heatmap import heatmap, letter_colour
 from skeleton_cgl.analysis.plots.style import (
     COLUMN_INCHES,
+    HOLLOW,
     NORMAL,
     TICKS,
     panel_titles,
@@ -34,7 +35,10 @@ class ClassFate(StudyFigure[Fate]):
     """A panel per learner. kind: which orders."""
 
     title = "The fate of a class"
-    meaning = "Final accuracy of every class by its position in the order, mean over orders and repeats."
+    meaning = (
+        "Final accuracy of every class by its position in the order, mean over orders and repeats. ○: best and worst "
+        "position of a class, where the best is not better than the worst on the validation queries."
+    )
 
     def __init__(self, kind: Kind = "both") -> None:
         self.kind = kind
@@ -55,7 +59,11 @@ class ClassFate(StudyFigure[Fate]):
             heatmap(panel, grid)
             panel.set_yticklabels([value.units[unit] for unit in grid.index])
             panel.set_title(title)
-        figure.supxlabel("position in the order", fontsize=NORMAL)
+            for failing in of_learner[~of_learner["holds"]].itertuples():
+                row, column = list(grid.index).index(failing[2]), list(grid.columns).index(failing.position)
+                panel.plot(column + 0.5, row + 0.5, **HOLLOW | {"markeredgecolor": letter_colour(failing.accuracy)})
+        not_so = "" if value.fate["holds"].all() else "\n○ best and worst: not so on the validation queries"
+        figure.supxlabel(f"position in the order{not_so}", fontsize=NORMAL)
         bar = figure.colorbar(axes[0].collections[0], ax=axes, aspect=40, pad=0.02)
         bar.set_label("final accuracy", labelpad=4)
         bar.outline.set_visible(False)

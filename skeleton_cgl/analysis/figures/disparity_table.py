@@ -12,10 +12,16 @@ from skeleton_cgl.analysis.plots.picture import picture
 from skeleton_cgl.analysis.published import ORDERS
 from skeleton_cgl.analysis.rendering import SUFFIXES, write_table
 from skeleton_cgl.analysis.results import Results
-from skeleton_cgl.analysis.table import Cell, Table
+from skeleton_cgl.analysis.scores import FLOORS
+from skeleton_cgl.analysis.table import Cell, Column, Table
 from skeleton_cgl.analysis.tables import study_table
 
-_SHORT = {"AOPD floor": "floor", "MOPD floor": "floor", "published AOPD": "published", "published MOPD": "published"}
+_FLOORS = [f"AOPD floor ({drawn})" for drawn in FLOORS]
+_SHORT = {
+    **{f"{measure} (cross)": "cross" for measure in ("AOPD", "MOPD")},
+    **{f"published {measure}": "published" for measure in ("AOPD", "MOPD")},
+    **{f"AOPD floor ({drawn})": drawn for drawn in FLOORS},
+}
 
 
 @dataclass(frozen=True)
@@ -27,10 +33,13 @@ class Tabled:
 
 
 class DisparityTable(StudyFigure[Tabled]):
-    """The columns of the table that fit a column of a paper. level: whose disparity; published: a data set; anyway."""
+    """The columns of the table that fit a column of a paper: the noise floor, or what was published in its place.
+
+    level: whose disparity; published: a data set; anyway: also where that is unlike.
+    """
 
     title = "Order disparity"
-    meaning = "AOPD and MOPD of every method, with the noise floor."
+    meaning = "AOPD and MOPD of every method, as they are and cross-evaluated, with the noise floor."
     wanted = False
 
     def __init__(
@@ -42,7 +51,8 @@ class DisparityTable(StudyFigure[Tabled]):
     def compute(self, results: Results) -> Tabled:
         columns = []
         for measure in ("AOPD", "MOPD"):
-            columns += [measure, f"{measure} floor", *([f"published {measure}"] if self.beside else [])]
+            columns += [measure, f"{measure} (cross)", *([f"published {measure}"] if self.beside else [])]
+        columns += [] if self.beside else ["R", "AOPD at R", *_FLOORS]
         findings = Findings(results.scores, self.level, results.study, self.beside)
         return Tabled(study_table(findings), self._shown(study_table(findings, ["orders", "repeats", *columns])))
 
@@ -54,13 +64,13 @@ class DisparityTable(StudyFigure[Tabled]):
             for place, column in enumerate(whole.columns)
             if column.heading != "repeats"
             and (column.heading != "orders" or differ)
-            and not ("floor" in column.heading and all(row[place].is_empty for row in whole.rows))
+            and not (column.heading in ("R", "AOPD at R", *_FLOORS) and all(row[place].is_empty for row in whole.rows))
         ]
         headings = [whole.columns[place] for place in shown]
         return Table(
             title=whole.title,
             columns=tuple(replace(column, heading=_SHORT.get(column.heading, column.heading)) for column in headings),
-            rows=tuple(tuple(row[place] for place in shown) for row in whole.rows),
+            rows=tuple(tuple(_brief(row[place], whole.columns[place]) for place in shown) for row in whole.rows),
             notes=self._notes(counts, [column.heading for column in headings], differ),
         )
 
@@ -69,8 +79,9 @@ class DisparityTable(StudyFigure[Tabled]):
         notes = [f"percent, {self.level} level; {spans}"]
         if differ:
             notes.append("methods with fewer orders than others are not compared")
-        if "AOPD floor" in headings:
-            notes.append("floor: over runs of one order that differ by their seed alone")
+        notes.append("cross: extremes chosen on test and read on validation queries, and the other way round")
+        if "AOPD at R" in headings:
+            notes.append("AOPD at R: of R orders; seeds, splits, both: of R runs of one order with that drawn anew")
         if self.beside:
             notes.append(
                 f"published: {self.beside.dataset}, {ORDERS[self.level]} orders, Wei, De Schepper, Mets (2024)"
@@ -88,6 +99,13 @@ class DisparityTable(StudyFigure[Tabled]):
             super().save(value, path)
 
 
+def _brief(cell: Cell, column: Column) -> Cell:
+    """Return a cell without its spread, if its column is one of those that are there to be held against another."""
+    return replace(cell, text=cell.text.split(" ±")[0]) if "(cross)" in column.heading else cell
+
+
 def _span(cells: list[Cell]) -> str:
+    if len({cell.text for cell in cells}) == 1:
+        return cells[0].text
     numbers = sorted({int(str(cell.numbers[0])) for cell in cells})
     return "–".join(map(str, dict.fromkeys([numbers[0], numbers[-1]])))

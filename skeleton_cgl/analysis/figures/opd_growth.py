@@ -1,4 +1,4 @@
-"""AOPD expected of so many orders, exact; the same for runs of one order with several seeds, dashed."""
+"""AOPD expected of so many orders, exact; the same for runs of one order, a noise floor, in broken lines."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,10 +15,14 @@ from skeleton_cgl.analysis.plots.style import EDGE, label_outer, method_legend, 
 from skeleton_cgl.analysis.results import Results
 
 _COUNTS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000]
+_FLOOR: dict[str, Any] = {"mfc": "none", "mew": 0.6}
 _VARIED: dict[str, dict[str, Any]] = {
     "order": {"linestyle": "-", **EDGE},
-    "seed": {"linestyle": "--", "mfc": "none", "mew": 0.6},
+    "seeds": {"linestyle": "--", **_FLOOR},
+    "splits": {"linestyle": ":", **_FLOOR},
+    "both": {"linestyle": "-.", **_FLOOR},
 }
+_MEANINGS = {"seeds": "one order, other seeds", "splits": "other splits", "both": "both"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,13 +34,16 @@ class Growth:
 
 
 class OpdGrowth(StudyFigure[Growth]):
-    """A panel per setting; dashed without a fill: runs of one order that differ by their seed alone.
+    """A panel per setting; broken without a fill: runs of one order that differ by seed, split or both.
 
     level: whose AOPD, by default of classes where orders of classes were run.
     """
 
     title = "Disparity and the number of orders"
-    meaning = "AOPD expected of so many orders; dashed: of so many seeds of one order."
+    meaning = (
+        "AOPD expected of so many orders; broken: of so many runs of one order, with other seeds (dashed), other "
+        "splits (dotted) or both (dash-dotted)."
+    )
 
     def __init__(self, level: Level | None = None) -> None:
         self.level = level
@@ -69,6 +76,11 @@ class OpdGrowth(StudyFigure[Growth]):
             panel.set_xlabel("number of orders")
             panel.set_ylabel("expected AOPD")
         label_outer(list(axes.values()))
-        seeds = [Line2D([], [], color="#444444", linestyle="--", label="one order, other seeds")]
-        method_legend(figure, value.names, seeds if (value.growth["varied"] == "seed").any() else [])
+        there = set(value.growth["varied"])
+        floors = [
+            Line2D([], [], color="#444444", linestyle=_VARIED[varied]["linestyle"], label=meaning)
+            for varied, meaning in _MEANINGS.items()
+            if varied in there
+        ]
+        method_legend(figure, value.names, floors)
         return figure

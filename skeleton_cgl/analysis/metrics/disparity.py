@@ -1,75 +1,89 @@
-"""Order disparity: AOPD and MOPD, and how much of them rests on the orders that happened to be run."""
+"""Order disparity: AOPD and MOPD, as they are and without the luck of the queries."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
 from skeleton_cgl.analysis.disparity import Disparity
+from skeleton_cgl.analysis.finals import Finals
 from skeleton_cgl.analysis.metric import Findings, Metric, MetricColumn
-from skeleton_cgl.analysis.table import EMPTY, HIGHEST, LOWEST, Cell, Column, percent_and_spread, rounded, shown
+from skeleton_cgl.analysis.table import HIGHEST, LOWEST, Cell, Column, percent_and_spread
 
 NOT_COMPARED = "Disparity grows with the number of orders; methods with fewer than others are not compared."
-_INTERVAL = "Interval: percentile bootstrap over the orders run; biased downwards, as max − min is."
+_AT_LEAST = "≥: the orders are a sample of all there are; over all of them, the disparity is at least this."
 _NO_DISPARITY = "One order: no disparity"
 
 
 class OrderDisparity(Metric):
-    """AOPD and MOPD with their spread over repeats; intervals where the orders are a sample.
+    """AOPD and MOPD with their spread over repeats; a lower bound where the orders are a sample. Cross: see `cross`.
 
     Within a setting the lowest and the highest are marked: all of them if several look equal, none if all do. Disparity
-    grows with the number of orders, so that learners with fewer than their rivals are not marked.
+    grows with the number of orders, so that learners with fewer than their rivals, or than planned, are not marked.
     """
 
-    offers: ClassVar[tuple[str, ...]] = ("AOPD", "AOPD interval", "MOPD", "MOPD interval")
+    offers: ClassVar[tuple[str, ...]] = ("AOPD", "AOPD (cross)", "MOPD", "MOPD (cross)")
 
     def columns(self, findings: Findings) -> tuple[MetricColumn, ...]:
-        what = "task" if findings.level == "task" else "class"
         reasons = [
             each if isinstance(each, str) else _NO_DISPARITY if np.isnan(each.AOPD) else ""
             for each in (findings.disparities[name.number] for name in findings.names)
         ]
         notes = [
-            f"OPD of a {what}: its highest minus its lowest final accuracy over the orders. AOPD: mean over them, "
-            "MOPD: maximum; mean ± standard deviation over repeats.",
+            f"OPD of a {findings.what}: its highest minus its lowest final accuracy over the orders. AOPD: mean over "
+            "them, MOPD: maximum; mean ± standard deviation over repeats.",
             *findings.told(reasons),
+            *([findings.queries] if findings.queries else []),
             *([NOT_COMPARED] if any(_with_fewer_orders(findings)) else []),
         ]
+        at_least = (_AT_LEAST,) if any("≥" in cell.text for cell in _cells(findings, "AOPD")) else ()
+        crossed = (*notes, _cross_note(findings.what), *findings.told(_without_halves(findings)))
         found = []
         for measure in ("AOPD", "MOPD"):
-            cells = _marked(findings, findings.disparity(_value(measure), empty=2))
-            column = Column(measure, (measure, f"{measure}_std"), marked=True)
-            found.append(MetricColumn(column, cells, tuple(notes)))
-            fields = (f"{measure}_low", f"{measure}_high")
-            intervals = findings.disparity(_interval(measure), empty=2)
-            # Of exact values alone nothing needs to be said.
-            sampled = any(cell.numbers[0] is not None for cell in intervals)
-            intervals = intervals if sampled else tuple(replace(cell, text=EMPTY) for cell in intervals)
-            notes_of_intervals = (_INTERVAL,) if sampled else ()
-            found.append(
-                MetricColumn(Column(f"{measure} interval", fields), intervals, notes_of_intervals, optional=True)
-            )
+            for heading, field, own in (
+                (measure, measure, (*notes, *at_least)),
+                (f"{measure} (cross)", f"{measure}_cross", crossed),
+            ):
+                column = Column(heading, (field, f"{field}_std"), marked=True)
+                found.append(MetricColumn(column, _marked(findings, _cells(findings, field)), own))
         return tuple(found)
 
 
-def _value(measure: str) -> Callable[[Disparity], Cell]:
-    return lambda of: percent_and_spread(getattr(of, measure), getattr(of, f"{measure}_std"))
+def _cells(findings: Findings, field: str) -> tuple[Cell, ...]:
+    """Return the cells of a field; what is at least so much has a sign before it."""
 
-
-def _interval(measure: str) -> Callable[[Disparity], Cell]:
     def cell(of: Disparity) -> Cell:
-        low, high = (rounded(100 * getattr(of, f"{measure}_{end}")) for end in ("low", "high"))
-        if low is None:
-            return Cell(EMPTY if np.isnan(getattr(of, measure)) else "exact", (None, None))
-        return Cell(f"[{shown(low)}, {shown(high)}]", (low, high))
+        made = percent_and_spread(getattr(of, field), getattr(of, f"{field}_std"))
+        at_least = of.is_sample and field in ("AOPD", "MOPD") and not made.is_empty
+        return replace(made, text=f"≥ {made.text}") if at_least else made
 
-    return cell
+    return findings.disparity(cell, empty=2)
+
+
+def _cross_note(what: str) -> str:
+    return (
+        f"Cross: the best and the worst orders of a {what} (MOPD: and the {what} itself) are chosen on test queries "
+        "and read on validation queries, and the other way round, both averaged; what is luck with the queries gives 0."
+    )
+
+
+def _without_halves(findings: Findings) -> list[str]:
+    """Return why learners have no cross-evaluated disparity, or not of all tasks or classes; "" where they have."""
+    return [_lacking(findings.finals[name.number], findings.what) for name in findings.names]
+
+
+def _lacking(finals: Finals, what: str) -> str:
+    lacking = int(np.isnan(finals.halves).any(axis=(0, 1)).sum())
+    if not lacking:
+        return ""
+    if lacking == len(finals.tasks):
+        return f"not cross-evaluated: no {what} has both test and validation queries"
+    return f"cross-evaluated without {lacking} of {len(finals.tasks)}, which lack test or validation queries"
 
 
 def _with_fewer_orders(findings: Findings) -> list[bool]:
     """Return which learners have fewer orders than others of their setting."""
-    orders = [len({*findings.finals[name.number].orders}) for name in findings.names]
+    orders = [len(findings.finals[name.number].ordered) for name in findings.names]
     most: dict[str, int] = {}
     for name, count in zip(findings.names, orders, strict=True):
         most[name.setting] = max(count, most.get(name.setting, 0))
@@ -78,7 +92,7 @@ def _with_fewer_orders(findings: Findings) -> list[bool]:
 
 def _marked(findings: Findings, cells: tuple[Cell, ...]) -> tuple[Cell, ...]:
     """Return the cells with the lowest and highest of every setting marked, as they look when rounded."""
-    fewer = _with_fewer_orders(findings)
+    fewer = [few or half for few, half in zip(_with_fewer_orders(findings), findings.half_done, strict=True)]
     rivals: dict[str, list[float]] = {}
     for name, cell, unfit in zip(findings.names, cells, fewer, strict=True):
         number = cell.numbers[0]

@@ -32,8 +32,9 @@ class Published(Metric):
         ]
         notes = self._notes(findings, findings.beside, values, unlike)
         if not findings.beside.anyway:
-            _refuse_if_none(values, unlike)
+            _refuse_if_none(values, unlike, findings.half_done)
             values = [None if reason else value for value, reason in zip(values, unlike, strict=True)]
+        values = [None if half_done else value for value, half_done in zip(values, findings.half_done, strict=True)]
         found = []
         for measure in ("AOPD", "MOPD"):
             theirs = [_published(value or _NOTHING, measure) for value in values]
@@ -51,10 +52,14 @@ class Published(Metric):
         self, findings: Findings, beside: Beside, values: list[PublishedValue | None], unlike: list[str]
     ) -> tuple[str, ...]:
         what = "unlike the published study" if beside.anyway else "not set beside the published study"
-        reasons = [
-            "nothing was published of it" if value is None else f"{what}: {reason}" if reason else ""
-            for value, reason in zip(values, unlike, strict=True)
-        ]
+        reasons = []
+        for value, reason, half_done in zip(values, unlike, findings.half_done, strict=True):
+            if value is None:
+                reasons.append("nothing was published of it")
+            elif half_done:
+                reasons.append("not set beside the published study: not all planned orders are finished")
+            else:
+                reasons.append(f"{what}: {reason}" if reason else "")
         repeats = {len(set(findings.finals[name.number].repeat.tolist())) for name in findings.names}
         fewer = f"Published over {published.REPEATS} repeats, ours over {min(repeats)}."
         return (
@@ -71,12 +76,16 @@ def _unlike(findings: Findings, learner: LearnerRow, beside: Beside) -> str:
     return "; ".join(published.differences(findings.study, learner, beside.dataset, findings.level, orders))
 
 
-def _refuse_if_none(values: list[PublishedValue | None], unlike: list[str]) -> None:
-    """Refuse if nothing was published of any learner, or no learner is alike."""
-    there = [reason for value, reason in zip(values, unlike, strict=True) if value is not None]
-    if not there:
+def _refuse_if_none(values: list[PublishedValue | None], unlike: list[str], half_done: tuple[bool, ...]) -> None:
+    """Refuse if nothing was published of any learner, or no learner is alike; those half done may become so."""
+    if all(value is None for value in values):
         raise InputError("published: nothing was published of these backbones with these methods")
-    if all(there):
+    there = [
+        reason
+        for value, reason, unfinished in zip(values, unlike, half_done, strict=True)
+        if value is not None and not unfinished
+    ]
+    if there and all(there):
         raise InputError(
             f"published: this study is unlike the published one, so that differences would mean nothing: {there[0]}; "
             "--anyway shows them, marked"

@@ -25,10 +25,15 @@ def heatmap(panel: Axes, grid: pd.DataFrame, texts: pd.DataFrame | None = None, 
         return
     for (row, column), value in np.ndenumerate(grid):
         if not np.isnan(value):
-            colour = "white" if value > _DARK else "black"
+            colour = letter_colour(value)
             place = (column + 0.5, row + 0.5)
             text = str(texts.iat[row, column])
             panel.text(*place, text, ha="center", va="center", color=colour, fontsize=SMALL, in_layout=False)
+
+
+def letter_colour(value: float) -> str:
+    """Return the colour in which something on the colour of an accuracy is read most easily."""
+    return "white" if value > _DARK else "black"
 
 
 def percent_text(value: float) -> str:

@@ -40,6 +40,9 @@ _DATES: dict[str, dict[str, Any] | None] = {".png": None, ".pdf": {"CreationDate
 
 EDGE: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.3}
 """What sets markers apart where they overlap."""
+HOLLOW: dict[str, Any] = {"marker": "o", "markersize": 3.5, "markerfacecolor": "none", "markeredgecolor": "black"}
+HOLLOW |= {"markeredgewidth": 0.6, "linestyle": ""}
+"""The mark of what does not hold."""
 TICKS: dict[str, Any] = {"labelsize": SMALL, "length": 2, "pad": 2, "width": 0.6}
 """How ticks look; to be set on every axis, since they are made when the figure is drawn, outside of `styled`."""
 
