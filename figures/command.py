@@ -63,6 +63,6 @@ def _opened(store: str, study: str | None) -> Results:
     """Return the results of a study and say what is left out; refuse one of which no run is finished."""
     results = Results(store, study)
     results.check_finished()
-    for line in results.left_out:
+    for line in results.told:
         print(line, file=sys.stderr)
     return results

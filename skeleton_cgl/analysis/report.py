@@ -6,7 +6,8 @@ The functions here compute what the page shows; report.html, report.css and repo
 import base64
 import hashlib
 import io
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,11 +28,11 @@ from skeleton_cgl.analysis.names import methods_of, numbered, settings_of
 from skeleton_cgl.analysis.performance import forgetting_bound, runs
 from skeleton_cgl.analysis.rendering import html_notes, html_rows
 from skeleton_cgl.analysis.results import Results
-from skeleton_cgl.analysis.scores import KINDS, Scores
+from skeleton_cgl.analysis.scores import FLOORS, KINDS, Scores
 from skeleton_cgl.analysis.table import Table
 from skeleton_cgl.analysis.tables import performance_table, study_table, variance_table
 from skeleton_cgl.durations import duration
-from skeleton_cgl.engine.record import Made
+from skeleton_cgl.engine.record import Facts, Made
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.files import write_beside
@@ -194,9 +195,10 @@ def facts(results: Results) -> list[Fact]:
     study, spec = results.study, results.spec
     ordinary = results.scores.ordinary().runs
     orders = {kind: len({run.order for run in ordinary if run.kind == kind}) for kind in KINDS}
-    repeats, seed, noise = spec.get("repeats", 1), spec.get("seed", 0), spec.get("noise_floor", 0)
+    repeats, seed = spec.get("repeats", 1), spec.get("seed", 0)
     seeds = f"seed {seed}" if repeats == 1 else f"seeds {seed}–{seed + repeats - 1}"
-    made = _made(results)
+    by_repeat = _made(results)
+    made = [each for of_repeat in by_repeat.values() for each in of_repeat]
     versions = sorted({f"{package} {number}" for each in made for package, number in each.versions})
     created = sorted(each.created for each in made)
     seconds = sum(each.seconds for each in made)
@@ -204,24 +206,65 @@ def facts(results: Results) -> list[Fact]:
         "Study": [study.name, f"number {study.number} in its store", f"made {_time(study.created)}"],
         "Scenario": [f"{field}: {value}" for field, value in spec.get("scenario", {}).items()],
         "Data digest": list(dict.fromkeys(study.digests)),
-        "Runs": [f"{results.finished_runs} of {results.planned_runs} finished", *results.left_out],
+        **({"Notes on the data": list(study.notes)} if study.notes else {}),
+        "Runs": [
+            f"{results.finished_runs} of {results.planned_runs} finished",
+            *results.told,
+        ],
         "Orders": [f"{count} {kind} order{'s' * (count > 1)}" for kind, count in orders.items() if count],
         "Repeats": [f"{repeats}, {seeds}"],
-        "Noise floor": [f"{noise} runs of one order per repeat" if noise else "not run"],
+        "Noise floor": _floor_lines(results.scores),
         "Versions": versions,
         "Machines": [str(len({each.host for each in made}))],
+        "Fingerprints": fingerprint_lines(
+            {repeat: [each.fingerprint for each in of] for repeat, of in by_repeat.items()}
+        ),
         "Learning": [f"{duration(seconds)} of one worker in {len(made):,} stages"],
         "Recorded": [f"from {_time(created[0])}", f"to {_time(created[-1])}"],
     }
     return [Fact(name, tuple(lines)) for name, lines in told.items()]
 
 
-def _made(results: Results) -> list[Made]:
-    """Return how every stage of the finished runs came about."""
+def fingerprint_lines(by_repeat: Mapping[int, Sequence[Facts]]) -> list[str]:
+    """Return what is to be said of the fingerprints of every stage, by repeat: each, and what differences mean."""
+    found = {repeat: list(dict.fromkeys(facts)) for repeat, facts in by_repeat.items()}
+    lines = []
+    for facts in dict.fromkeys(facts for several in found.values() for facts in several):
+        whose = [str(repeat) for repeat, several in found.items() if facts in several]
+        told = ", ".join(f"{name} {value}" for name, value in facts) or "not noted"
+        lines.append(f"repeat{'s' * (len(whose) > 1)} {', '.join(whose)}: {told}" if len(found) > 1 else told)
+    mixed = [str(repeat) for repeat, several in found.items() if len(several) > 1]
+    if mixed:
+        lines.append(f"mixed inside of repeat {', '.join(mixed)}: rounding is part of its disparity")
+    elif len(lines) > 1:
+        lines.append("repeats come from different machines; disparities are taken inside of a repeat")
+    return lines
+
+
+def _floor_lines(scores: Scores) -> list[str]:
+    """Return of which kinds the noise floors are, and of how many orders and runs."""
+    lines = []
+    for kind in FLOORS:
+        floors = Counter((run.learner, run.repeat, run.order) for run in scores.runs if run.floor == kind)
+        if floors:
+            orders, most = len({order for *_, order in floors}), 1 + max(floors.values())
+            lines.append(f"{kind}: {most} runs of {orders} order{'s' * (orders > 1)} per repeat")
+    return lines or ["not run"]
+
+
+def _made(results: Results) -> dict[int, list[Made]]:
+    """Return how every stage of the finished runs came about, by repeat; a stage that repeats share counts once."""
     with Store(results.path, must_exist=True) as store:
         done = store.done()
-        planned = [run.keys for run in store.runs(results.study.number)]
-        return store.made(key for keys in planned if done.issuperset(keys) for key in keys)
+        repeat_of: dict[str, int] = {}
+        for run in store.runs(results.study.number):
+            if done.issuperset(run.keys):
+                for key in run.keys:
+                    repeat_of.setdefault(key, run.repeat)
+        found: dict[int, list[Made]] = {}
+        for repeat, made in zip(repeat_of.values(), store.made(repeat_of), strict=True):
+            found.setdefault(repeat, []).append(made)
+        return dict(sorted(found.items()))
 
 
 def _drawn(figure: StudyFigure[Any], results: Results) -> Drawn:
@@ -230,7 +273,8 @@ def _drawn(figure: StudyFigure[Any], results: Results) -> Drawn:
         drawn = figure.draw(figure.compute(results))
     except InputError as error:
         return Drawn(figure.title, f"Not drawn: {error}")
-    return Drawn(figure.title, figure.meaning, _image(drawn), round(96 * _ENLARGED * drawn.get_figwidth()))
+    meaning = f"{figure.meaning} Half done: {results.half_done}." if results.half_done else figure.meaning
+    return Drawn(figure.title, meaning, _image(drawn), round(96 * _ENLARGED * drawn.get_figwidth()))
 
 
 def _image(figure: Figure) -> str:

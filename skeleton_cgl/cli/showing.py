@@ -137,6 +137,6 @@ def _opened(store: Path, study: str | None, score: str | None = None) -> Any:
 
     results = Results(store, study, score)
     results.check_finished()
-    for line in results.left_out:
+    for line in results.told:
         typer.echo(line, err=True)
     return results

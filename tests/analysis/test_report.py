@@ -12,7 +12,15 @@ from skeleton_cgl import registry
 from skeleton_cgl.analysis.metric import Beside, Findings
 from skeleton_cgl.analysis.names import name_learners
 from skeleton_cgl.analysis.rendering import html_rows
-from skeleton_cgl.analysis.report import Extras, facts, report_page, report_tables, scatter_data, write_report
+from skeleton_cgl.analysis.report import (
+    Extras,
+    facts,
+    fingerprint_lines,
+    report_page,
+    report_tables,
+    scatter_data,
+    write_report,
+)
 from skeleton_cgl.analysis.results import Results
 from skeleton_cgl.analysis.tables import study_table
 from skeleton_cgl.errors import InputError
@@ -122,8 +130,47 @@ def test_what_was_run_is_told_without_naming_machines(store: Path, page: str) ->
     assert told["Repeats"] == ["2, seeds 3–4"]
     assert told["Versions"] == ["skeleton_cgl 0.1.0", "torch 2.13.0"]
     assert told["Machines"] == ["2"]
+    assert told["Fingerprints"] == ["repeats 0, 1: not noted"]
+    assert told["Noise floor"] == ["seeds: 3 runs of 1 order per repeat"]
     assert told["Learning"] == [f"3 min 00 s of one worker in {stages} stages"]
     assert "machine-0" not in page
+
+
+def test_fingerprints_are_listed_by_repeat_and_it_is_said_where_they_differ() -> None:
+    one, other = (("processor", "X"), ("threads", "1")), (("processor", "Y"), ("threads", "1"))
+    assert fingerprint_lines({0: [one, one]}) == ["processor X, threads 1"]
+    assert fingerprint_lines({0: [one], 1: [one]}) == ["repeats 0, 1: processor X, threads 1"]
+    assert fingerprint_lines({0: [one], 2: [other]}) == [
+        "repeat 0: processor X, threads 1",
+        "repeat 2: processor Y, threads 1",
+        "repeats come from different machines; disparities are taken inside of a repeat",
+    ]
+    assert fingerprint_lines({0: [one], 2: [other, one]}) == [
+        "repeats 0, 2: processor X, threads 1",
+        "repeat 2: processor Y, threads 1",
+        "mixed inside of repeat 2: rounding is part of its disparity",
+    ]
+
+
+def test_a_report_of_a_study_half_done_says_so_in_facts_tables_and_captions(tmp_path: Path) -> None:
+    half = random_scores(methods=["bare"], noise_runs=0, kinds=["task"]).where(lambda each: each.order in ORDERS[:3])
+    missing = tuple(replace(half.runs[0], order=order, repeat=repeat) for order in ORDERS[3:] for repeat in (0, 1))
+    results = made_results(tmp_path, replace(half, missing=missing))
+    told = {fact.name: list(fact.lines) for fact in facts(results)}
+    assert "half done: 3 of 6 planned orders (Bare)" in told["Runs"]
+    page = report_page(results)
+    assert "<td>3 of 6 planned</td>" in page
+    captions = [text for text in re.findall(r"<figcaption>.*?</figcaption>", page) if "Not drawn" not in text]
+    assert captions
+    assert all("Half done: 3 of 6 planned orders (Bare)." in text for text in captions)
+
+
+def test_notes_on_the_data_are_told(tmp_path: Path) -> None:
+    results = made_results(tmp_path, random_scores())
+    assert "Notes on the data" not in {fact.name for fact in facts(results)}
+    results.study = replace(results.study, notes=("Two clips are the same.", "Ten are not."))
+    told = {fact.name: fact.lines for fact in facts(results)}
+    assert told["Notes on the data"] == ("Two clips are the same.", "Ten are not.")
 
 
 @pytest.mark.parametrize("level", ["task", "class"])
