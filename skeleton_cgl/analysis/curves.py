@@ -11,7 +11,8 @@ import pandas as pd
 from skeleton_cgl.analysis.disparity import ONE_ORDER, expected_opd
 from skeleton_cgl.analysis.finals import Finals, final_accuracies
 from skeleton_cgl.analysis.performance import accuracy_matrices, average_accuracy, run_columns, runs
-from skeleton_cgl.analysis.scores import FLOORS, Scores
+from skeleton_cgl.analysis.scores import Scores
+from skeleton_cgl.engine.draws import FLOORS
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.scenarios.lessons import Order, describe
 
@@ -73,8 +74,10 @@ def aopd_growth(scores: Scores, level: str = "task") -> pd.DataFrame:
     """
     rows = []
     for finals in final_accuracies(scores, level):
-        floors = {kind: [finals.values[places] for places in finals.floors(kind).values()] for kind in FLOORS}
-        for varied, samples in {"order": _by_order(finals), **floors}.items():
+        varying = {"order": _by_order(finals)}
+        for kind in FLOORS:
+            varying[kind] = [finals.values[places] for places in finals.floors(kind).values()]
+        for varied, samples in varying.items():
             shortest = min(map(len, samples), default=0)
             curves = [pd.DataFrame(expected_opd(values)).mean(axis=1)[:shortest] for values in samples]
             for r, aopd in enumerate(np.mean(curves, axis=0) if curves else [], start=1):

@@ -28,10 +28,11 @@ from skeleton_cgl.analysis.names import methods_of, numbered, settings_of
 from skeleton_cgl.analysis.performance import forgetting_bound, runs
 from skeleton_cgl.analysis.rendering import html_notes, html_rows
 from skeleton_cgl.analysis.results import Results
-from skeleton_cgl.analysis.scores import FLOORS, KINDS, Scores
+from skeleton_cgl.analysis.scores import KINDS, Scores
 from skeleton_cgl.analysis.table import Table
 from skeleton_cgl.analysis.tables import performance_table, study_table, variance_table
 from skeleton_cgl.durations import duration
+from skeleton_cgl.engine.draws import FLOORS
 from skeleton_cgl.engine.record import Facts, Made
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.errors import InputError
@@ -197,6 +198,7 @@ def facts(results: Results) -> list[Fact]:
     orders = {kind: len({run.order for run in ordinary if run.kind == kind}) for kind in KINDS}
     repeats, seed = spec.get("repeats", 1), spec.get("seed", 0)
     seeds = f"seed {seed}" if repeats == 1 else f"seeds {seed}–{seed + repeats - 1}"
+    own_seeds = {what: own for what, own in spec.get("seeds", {}).items() if own is not None}
     by_repeat = _made(results)
     made = [each for of_repeat in by_repeat.values() for each in of_repeat]
     versions = sorted({f"{package} {number}" for each in made for package, number in each.versions})
@@ -212,7 +214,7 @@ def facts(results: Results) -> list[Fact]:
             *results.told,
         ],
         "Orders": [f"{count} {kind} order{'s' * (count > 1)}" for kind, count in orders.items() if count],
-        "Repeats": [f"{repeats}, {seeds}"],
+        "Repeats": [f"{repeats}, {seeds}", *(f"{what} from seed {own}" for what, own in own_seeds.items())],
         "Noise floor": _floor_lines(results.scores),
         "Versions": versions,
         "Machines": [str(len({each.host for each in made}))],

@@ -10,14 +10,13 @@ from functools import cached_property
 import numpy as np
 
 from skeleton_cgl.config import did_you_mean
+from skeleton_cgl.engine.draws import FLOORS
 from skeleton_cgl.engine.rows import LearnerRow
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.scenarios.lessons import Order
 
 KINDS = ("task", "class", "domain")
 """What an order can arrange: the default tasks, classes mixed anew, domains."""
-FLOORS = ("seeds", "splits", "both")
-"""What the runs of a noise floor can draw anew, while the order stays."""
 
 
 def choose(what: str, word: str, known: Sequence[str]) -> str:

@@ -165,6 +165,12 @@ def test_a_report_of_a_study_half_done_says_so_in_facts_tables_and_captions(tmp_
     assert all("Half done: 3 of 6 planned orders (Bare)." in text for text in captions)
 
 
+def test_seeds_of_their_own_are_told(tmp_path: Path) -> None:
+    results = made_results(tmp_path, random_scores(), seeds={"split": 7, "weights": None, "noise": 0})
+    told = {fact.name: list(fact.lines) for fact in facts(results)}
+    assert told["Repeats"] == ["2, seeds 3–4", "split from seed 7", "noise from seed 0"]
+
+
 def test_notes_on_the_data_are_told(tmp_path: Path) -> None:
     results = made_results(tmp_path, random_scores())
     assert "Notes on the data" not in {fact.name for fact in facts(results)}

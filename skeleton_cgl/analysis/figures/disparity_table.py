@@ -12,9 +12,9 @@ from skeleton_cgl.analysis.plots.picture import picture
 from skeleton_cgl.analysis.published import ORDERS
 from skeleton_cgl.analysis.rendering import SUFFIXES, write_table
 from skeleton_cgl.analysis.results import Results
-from skeleton_cgl.analysis.scores import FLOORS
 from skeleton_cgl.analysis.table import Cell, Column, Table
 from skeleton_cgl.analysis.tables import study_table
+from skeleton_cgl.engine.draws import FLOORS
 
 _FLOORS = [f"AOPD floor ({drawn})" for drawn in FLOORS]
 _SHORT = {
