@@ -39,11 +39,6 @@ def import_store(
 
     Example: skeleton-cgl import ucla.csv.gz --store x.db
     """
-    from skeleton_cgl.engine.exchange import read_export
-    from skeleton_cgl.engine.store import Store
+    from skeleton_cgl.engine.exchange import import_file
 
-    # Read before the store is opened, so that a refused export leaves no new, empty store.
-    found = read_export(source, progress=True)
-    with Store(store) as opened:
-        opened.take_over(found.studies, found.records)
-    typer.echo(f"{store}: {len(found.records)} stages")
+    typer.echo(f"{store}: {import_file(source, store, progress=True)} stages")

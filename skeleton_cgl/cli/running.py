@@ -91,12 +91,22 @@ def _conclude(results: Any, traceback: bool) -> None:
 
 
 @running.command()
-def status(store: StoreFile, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+def status(
+    store: StoreFile,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="Read all of it, and tell what is damaged.")] = False,
+) -> None:
     """Tell which studies a store has, what is done and left, how long that takes, and what failed.
 
     Example: skeleton-cgl status results/quickstart.db
+    Example: skeleton-cgl status results/quickstart.db --verify
     """
-    from skeleton_cgl.engine.status import describe_status, status_of, status_values
+    from skeleton_cgl.engine import status as engine
 
-    found = status_of(store)
-    typer.echo(json.dumps(status_values(found), indent=2) if as_json else describe_status(found))
+    if verify:
+        read = engine.verified(store)
+        values = engine.verification_values(read)
+        typer.echo(json.dumps(values, indent=2) if as_json else engine.describe_verification(store, read))
+        sys.exit(1 if read.damages else 0)
+    found = engine.status_of(store)
+    typer.echo(json.dumps(engine.status_values(found), indent=2) if as_json else engine.describe_status(found))

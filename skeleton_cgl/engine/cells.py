@@ -16,8 +16,10 @@ from skeleton_cgl.scenarios.measures import QUERIED, Measure, accuracy_measure
 
 NAMES = (
     *("study", "learner", "method", "backbone", "point"),
-    *("kind", "repeat", "noise", "order", "step", "key"),
+    *("kind", "repeat", "noise", "floor", "order", "steps", "step", "key"),
 )
+NAMES_BEFORE = tuple(name for name in NAMES if name not in ("floor", "steps"))
+"""Those of format 3."""
 MADE = ("seconds", "host", "versions", "seed", "created", "fingerprint", "kept", "answers")
 OLD_COLUMNS = (
     *("study", "method", "backbone", "kind", "repeat", "noise", "order", "step", "key"),
@@ -44,16 +46,24 @@ def learner_cells(learner: LearnerRow) -> Row:
 
 
 def run_cells(run: RunRow) -> Row:
-    return {"kind": run.kind, "repeat": str(run.repeat), "noise": str(run.noise), "order": describe(run.order)}
+    numbers = {"repeat": str(run.repeat), "noise": str(run.noise), "steps": str(len(run.keys))}
+    return {"kind": run.kind, **numbers, "floor": run.floor, "order": describe(run.order)}
 
 
 def run_of(row: Row, keys: Sequence[str]) -> RunRow:
-    order = schema.order_of(row["order"])
-    return RunRow(int(row["learner"]), row["kind"], int(row["repeat"]), int(row["noise"]), order, tuple(keys))
+    """Return the run of a row with the keys of its stages; refuse another number of keys than it has steps."""
+    order, noise = schema.order_of(row["order"]), int(row["noise"])
+    steps = int(row["steps"]) if "steps" in row else len(order)
+    if len(keys) != steps:
+        raise ValueError(f"order {row['order']}: expected {steps} steps, found {len(keys)}")
+    floor = row["floor"] if "floor" in row else schema.floor_before(noise)
+    return RunRow(int(row["learner"]), row["kind"], int(row["repeat"]), noise, order, tuple(keys), floor)
 
 
 def old_run_of(row: Row, keys: Sequence[str]) -> TitledRun:
     titles = (row["backbone"], row["method"])
+    if len(keys) != len(schema.order_of(row["order"])):
+        raise ValueError(f"order {row['order']}: {len(keys)} steps")
     return TitledRun(row["kind"], *titles, int(row["repeat"]), int(row["noise"]), row["order"], tuple(keys))
 
 

@@ -1,9 +1,9 @@
 """Taking studies out of a store and into another: one compressed CSV file, a row per stage of every run.
 
 The first line, a comment of JSON, holds what describes a study as a whole (its file, data digests, unit names, default
-tasks, learners), a digest of every study and one of the whole file. Columns `test` and `validation` hold confusion
-counts where accuracy follows from them, rows joined by `;`, numbers by spaces. Every other measure has three columns,
-such as `test.f1`, `test.f1.asked` and `test.f1.counts`: its values, the queries behind each, and counts if any.
+tasks, notes, learners), a digest of every study and one of the whole file. Columns `test` and `validation` hold
+confusion counts where accuracy follows from them, rows joined by `;`, numbers by spaces. Every other measure has three
+columns, such as `test.f1`, `test.f1.asked` and `test.f1.counts`: its values, the queries behind each, and counts if any.
 """
 
 import csv
@@ -24,14 +24,16 @@ from skeleton_cgl.engine import cells, schema
 from skeleton_cgl.engine.cells import Row
 from skeleton_cgl.engine.record import Record
 from skeleton_cgl.engine.rows import PlannedStudy, StudyRow
+from skeleton_cgl.engine.soundness import check_key, check_record, check_study, check_totals
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.engine.upgrades import old_study
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.files import write_beside
 
-FORMAT = "skeleton_cgl export 3"
+FORMAT = "skeleton_cgl export 4"
+FORMAT_BEFORE = "skeleton_cgl export 3"
 OLD_FORMAT = "skeleton_cgl export 2"
-_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, zlib.error)
+_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, zlib.error)
 """What reading something that is not as it should be ends with."""
 
 
@@ -114,6 +116,7 @@ def _described(number: int, planned: PlannedStudy) -> dict[str, Any]:
         "tasks": study.default,
         "metrics": study.metrics,
         "created": study.created,
+        "notes": study.notes,
         "learners": [schema.learner_values(learner) for learner in planned.learners],
     }
 
@@ -128,13 +131,10 @@ def _study_of(described: dict[str, Any], runs: list[tuple[Row, list[str]]]) -> P
         schema.as_order(described["tasks"]),
         tuple(described["metrics"]),
         described["created"],
+        tuple(described.get("notes", ())),
     )
     learners = tuple(schema.learner_of(values) for values in described["learners"])
-    rows = tuple(cells.run_of(row, keys) for row, keys in runs)
-    unknown = {run.learner for run in rows} - {learner.number for learner in learners}
-    if unknown:
-        raise ValueError(f"nothing is said of learner {min(unknown)}")
-    return PlannedStudy(study, learners, rows)
+    return PlannedStudy(study, learners, tuple(cells.run_of(row, keys) for row, keys in runs))
 
 
 def _old_study_of(described: dict[str, Any], runs: list[tuple[Row, list[str]]]) -> PlannedStudy:
@@ -163,35 +163,82 @@ def import_export(path: str | Path, store: Store, progress: bool = False) -> int
     return len(found.records)
 
 
+def import_file(path: str | Path, store: Path, progress: bool = False) -> int:
+    """Read an export into the store at a path, which is made if it is not there, but not if the export is refused."""
+    found = read_export(path, progress)
+    is_new = not store.exists()
+    try:
+        with Store(store) as opened:
+            opened.take_over(found.studies, found.records)
+    except BaseException:
+        if is_new:
+            store.unlink(missing_ok=True)
+        raise
+    return len(found.records)
+
+
 def read_export(path: str | Path, progress: bool = False) -> Exported:
-    """Return what an export holds; refused: another format, damaged or changed content."""
+    """Return what an export holds; refused: another format, damaged or changed content, and what cannot be true."""
     path = Path(path)
     head, columns, lines = _opened(path)
-    old = head["format"] == OLD_FORMAT
-    scores = columns[len(cells.NAMES) : -len(cells.MADE)]
-    runs: dict[str, list[tuple[Row, list[str]]]] = {}
-    records = []
     bar = tqdm(lines, f"import {path.name}", unit=" rows", delay=1, disable=not progress)
+    reader = _Reader(head["format"] == OLD_FORMAT, columns)
     for number, line in enumerate(bar, start=3):
         try:
-            row = dict(zip(columns, line, strict=True))
-            own = runs.setdefault(row["study"], [])
-            if row["step"] == "1":
-                own.append((row, []))
-            own[-1][1].append(row["key"])
-            if row["seconds"]:
-                record = cells.old_record_of(row) if old else cells.record_of(row, scores)
-                records.append((cells.stage_words(row), record))
+            reader.take(dict(zip(columns, line, strict=True)))
         except _UNREADABLE as error:
             raise InputError(f"{path}: line {number}: {error}") from error
-    study_of = _old_study_of if old else _study_of
-    try:
-        studies = tuple(study_of(described, runs.pop(str(described["id"]), [])) for described in head["studies"])
-    except _UNREADABLE as error:
-        raise InputError(f"{path}: its studies cannot be read: {error!r}") from error
-    if runs:
-        raise InputError(f"{path}: the first line says nothing of study {', '.join(runs)}, which has rows")
-    return Exported(studies, tuple(records))
+    studies = []
+    for place, described in enumerate(head["studies"], start=1):
+        try:
+            if head["format"] != OLD_FORMAT and described["id"] != place:
+                raise ValueError(f"study {place} has the number {described['id']}")
+            studies.append(reader.study(described))
+        except _UNREADABLE as error:
+            raise InputError(f"{path}: its studies cannot be read: {_told(error)}") from error
+    if reader.runs:
+        raise InputError(f"{path}: the first line says nothing of study {', '.join(reader.runs)}, which has rows")
+    return Exported(tuple(studies), tuple(reader.records.values()))
+
+
+class _Reader:
+    """Takes the rows of an export one by one; gives its studies and records."""
+
+    def __init__(self, old: bool, columns: Sequence[str]) -> None:
+        self._old = old
+        self._scores = [column for column in columns if column not in {*cells.NAMES, *cells.MADE}]
+        self.runs: dict[str, list[tuple[Row, list[str]]]] = {}
+        self.records: dict[str, tuple[str, Record]] = {}
+
+    def take(self, row: Row) -> None:
+        """Read a row; refuse one out of sequence, and a record that cannot be true or is there already."""
+        check_key(row["key"])
+        runs = self.runs.setdefault(row["study"], [])
+        if row["step"] == "1":
+            runs.append((row, []))
+        first, keys = runs[-1] if runs else (row, [])
+        named = [name for name in cells.NAMES if name in row and name not in ("step", "key")]
+        if row["step"] != str(len(keys) + 1) or any(row[name] != first[name] for name in named):
+            raise ValueError(f"step {row['step']} of order {row['order']} does not follow the row before it")
+        keys.append(row["key"])
+        if row["seconds"]:
+            if row["key"] in self.records:
+                raise ValueError(f"the record {row['key']} is there twice")
+            record = cells.old_record_of(row) if self._old else cells.record_of(row, self._scores)
+            check_record(record)
+            self.records[row["key"]] = (cells.stage_words(row), record)
+
+    def study(self, described: dict[str, Any]) -> PlannedStudy:
+        """Return a study by what the first line says of it; refuse one that its rows do not fit."""
+        study_of = _old_study_of if self._old else _study_of
+        planned = study_of(described, self.runs.pop(str(described["id"]), []))
+        check_study(planned)
+        check_totals(planned, {key: record for key, (_, record) in self.records.items()})
+        return planned
+
+
+def _told(error: BaseException) -> str:
+    return str(error) if isinstance(error, ValueError) else repr(error)
 
 
 def _opened(path: Path) -> tuple[dict[str, Any], list[str], list[list[str]]]:
@@ -204,13 +251,16 @@ def _opened(path: Path) -> tuple[dict[str, Any], list[str], list[list[str]]]:
     except (OSError, EOFError, ValueError, csv.Error, zlib.error) as error:
         raise InputError(f"{path}: not a readable export: {error}") from error
     found = head.get("format") if isinstance(head, dict) else None
-    if found not in (FORMAT, OLD_FORMAT):
-        raise InputError(f"{path}: expected {FORMAT!r} or {OLD_FORMAT!r} in the first line")
-    scores = columns[len(cells.NAMES) : -len(cells.MADE)]
-    expected = list(cells.OLD_COLUMNS) if found == OLD_FORMAT else [*cells.NAMES, *scores, *cells.MADE]
-    if columns != expected:
-        raise InputError(f"{path}: expected the columns {', '.join(expected)}")
-    if found == FORMAT:
+    if found not in (FORMAT, FORMAT_BEFORE, OLD_FORMAT):
+        raise InputError(f"{path}: expected {FORMAT!r}, {FORMAT_BEFORE!r} or {OLD_FORMAT!r} in the first line")
+    names = cells.NAMES if found == FORMAT else cells.NAMES_BEFORE
+    scores = columns[len(names) : -len(cells.MADE)]
+    expected = list(cells.OLD_COLUMNS) if found == OLD_FORMAT else [*names, *scores, *cells.MADE]
+    if columns != expected or len(set(columns)) != len(columns):
+        raise InputError(f"{path}: expected the columns {', '.join(expected)}, each once")
+    if not isinstance(head.get("studies"), list) or not all(isinstance(study, dict) for study in head["studies"]):
+        raise InputError(f"{path}: expected a list of studies in the first line")
+    if found != OLD_FORMAT:
         _verify(path, head, body, lines)
     return head, columns, lines
 
@@ -220,7 +270,7 @@ def _verify(path: Path, head: dict[str, Any], body: str, lines: list[list[str]])
     own: dict[str, list[list[str]]] = {}
     for line in lines:
         own.setdefault("".join(line[:1]), []).append(line)
-    for study in head.get("studies", []):
+    for study in head["studies"]:
         described = {name: value for name, value in study.items() if name != "digest"}
         if _study_digest(described, own.get(str(study.get("id")), [])) != study.get("digest"):
             raise InputError(f"{path}: study {study.get('name')!r}: damaged or changed: it does not fit its digest")

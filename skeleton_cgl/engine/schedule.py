@@ -93,6 +93,7 @@ class Driver:
             if not self._in_flight:
                 break
             for outcomes in self._workers.results():
+                self._store.check_still_there()
                 self._in_flight -= 1
                 for outcome in outcomes:
                     self._take(outcome)

@@ -1,7 +1,9 @@
-"""What a store of version 2 looks like inside: its tables, and how rows and records become columns and come back.
+"""What a store of version 3 looks like inside: its tables, and how rows and records become columns and come back.
 
-Every row of studies, learners, runs and records ends with a checksum of its other columns. The answers of a record are
-beside, with a checksum of their own that the record's covers, so that scores are read and verified without them.
+Every row ends with a checksum of its table's name and its other columns. The answers of a record are beside, with a
+checksum of their own that the record's covers, so that scores are read and verified without them. A row that is gone
+has no checksum: a study says how many learners and runs it has, and the table of tallies how many rows there are of
+everything else.
 
 Scores are one compressed blob: the length of a head (four bytes), the head (JSON, padded to eight bytes: part, metric,
 number of units, type of `asked`, type and shape of `counts`), then all values as float64, all `asked`, all `counts`,
@@ -28,31 +30,41 @@ from skeleton_cgl.errors import InputError
 from skeleton_cgl.scenarios.lessons import Order, describe, parse
 from skeleton_cgl.scenarios.measures import Measure
 
-VERSION = 2
+VERSION = 3
 TABLES = (
-    """CREATE TABLE IF NOT EXISTS studies (
+    """CREATE TABLE studies (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, spec TEXT NOT NULL, digests TEXT NOT NULL, units TEXT NOT NULL,
-    tasks TEXT NOT NULL, metrics TEXT NOT NULL, created TEXT NOT NULL, checksum BLOB NOT NULL, UNIQUE (spec, digests)
+    tasks TEXT NOT NULL, metrics TEXT NOT NULL, created TEXT NOT NULL, notes TEXT NOT NULL, learners INTEGER NOT NULL,
+    runs INTEGER NOT NULL, checksum BLOB NOT NULL, UNIQUE (spec, digests)
 )""",
-    """CREATE TABLE IF NOT EXISTS learners (
+    """CREATE TABLE learners (
     study INTEGER NOT NULL, learner INTEGER NOT NULL, content TEXT NOT NULL, checksum BLOB NOT NULL,
     PRIMARY KEY (study, learner)
 )""",
-    """CREATE TABLE IF NOT EXISTS runs (
+    """CREATE TABLE runs (
     study INTEGER NOT NULL, run INTEGER NOT NULL, learner INTEGER NOT NULL, kind TEXT NOT NULL,
-    repeat INTEGER NOT NULL, noise INTEGER NOT NULL, orders TEXT NOT NULL, keys TEXT NOT NULL, checksum BLOB NOT NULL,
-    PRIMARY KEY (study, run)
+    repeat INTEGER NOT NULL, noise INTEGER NOT NULL, floor TEXT NOT NULL, orders TEXT NOT NULL, keys TEXT NOT NULL,
+    checksum BLOB NOT NULL, PRIMARY KEY (study, run)
 )""",
-    """CREATE TABLE IF NOT EXISTS records (
+    """CREATE TABLE records (
     key TEXT PRIMARY KEY, scores BLOB NOT NULL, seconds REAL NOT NULL, host TEXT NOT NULL, versions TEXT NOT NULL,
     seed TEXT NOT NULL, created TEXT NOT NULL, fingerprint TEXT NOT NULL, kept INTEGER, answers_checksum BLOB,
     checksum BLOB NOT NULL, answers BLOB
 )""",
-    "CREATE TABLE IF NOT EXISTS failures (key TEXT PRIMARY KEY, stage TEXT NOT NULL, reason TEXT NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS checks (digest TEXT PRIMARY KEY, created TEXT NOT NULL)",
+    """CREATE TABLE failures (
+    key TEXT PRIMARY KEY, stage TEXT NOT NULL, reason TEXT NOT NULL, checksum BLOB NOT NULL
+)""",
+    "CREATE TABLE checks (digest TEXT PRIMARY KEY, created TEXT NOT NULL, checksum BLOB NOT NULL)",
+    "CREATE TABLE tallies (counted TEXT PRIMARY KEY, number INTEGER NOT NULL, checksum BLOB NOT NULL)",
 )
+TALLIED = ("studies", "records", "failures", "checks")
+"""The tables whose rows are counted in the table of tallies."""
+KNOWN_TABLES = {1: (), 2: ("learners",), 3: ("learners", "tallies")}
+"""The tables, of those that came later, that a store of each version has."""
 _WHOLE = (("<u1", 2**8 - 1), ("<u2", 2**16 - 1), ("<u4", 2**32 - 1), ("<i8", 2**63 - 1))
 """The types that counts are written in, and the largest number that each holds."""
+_NAMED_BY = {"learners": 2, "runs": 2}
+"""How many columns name a row of a table, where it is not one."""
 RECORD = "key, scores, seconds, host, versions, seed, created, fingerprint, kept, answers_checksum, checksum"
 """The columns of a record that are sealed by its checksum, and the checksum."""
 
@@ -66,23 +78,39 @@ def checksum(content: Columns | bytes) -> bytes:
     return hashlib.blake2b(read, digest_size=8).digest()
 
 
-def sealed(columns: Columns) -> Columns:
+def sealed(table: str, columns: Columns) -> Columns:
     """Return the columns of a row with their checksum."""
-    return (*columns, checksum(columns))
+    return (*columns, checksum((table, *columns)))
 
 
-def study_columns(number: int, study: StudyRow) -> Columns:
+def fits(table: str, row: Columns) -> bool:
+    """Return whether a row fits the checksum at its end."""
+    return checksum((table, *row[:-1])) == row[-1]
+
+
+def columns_of(table: str) -> str:
+    """Return the columns of a table that are sealed by its checksums, and the checksum."""
+    return RECORD if table == "records" else "*"
+
+
+def row_name(table: str, row: Columns) -> str:
+    """Return what a row of a table is called in messages."""
+    return " ".join(map(str, row[: _NAMED_BY.get(table, 1)]))
+
+
+def study_columns(number: int, study: StudyRow, learners: int, runs: int) -> Columns:
     """Return a study as columns; its spec is written in one way, so that the same study has the same text."""
     try:
         spec = json.dumps(json.loads(study.spec))
     except ValueError as error:
         raise InputError(f"study {study.name!r}: its spec is not JSON: {error}") from error
     lists = (study.digests, study.units, study.default, study.metrics)
-    return sealed((number, study.name, spec, *map(json.dumps, lists), study.created))
+    told = (*map(json.dumps, lists), study.created, json.dumps(study.notes))
+    return sealed("studies", (number, study.name, spec, *told, learners, runs))
 
 
 def study_row(columns: Columns) -> StudyRow:
-    number, name, spec, digests, units, default, metrics, created = columns
+    number, name, spec, digests, units, default, metrics, created, notes, *_ = columns
     return StudyRow(
         number,
         name,
@@ -92,7 +120,13 @@ def study_row(columns: Columns) -> StudyRow:
         as_order(json.loads(default)),
         tuple(json.loads(metrics)),
         created,
+        tuple(json.loads(notes)),
     )
+
+
+def planned_rows(table: str, columns: Columns) -> int:
+    """Return how many learners or runs a study has, by the name of their table."""
+    return int(columns[{"learners": -2, "runs": -1}[table]])
 
 
 def as_order(tasks: Iterable[Iterable[int]]) -> Order:
@@ -101,7 +135,7 @@ def as_order(tasks: Iterable[Iterable[int]]) -> Order:
 
 
 def learner_columns(study: int, learner: LearnerRow) -> Columns:
-    return sealed((study, learner.number, json.dumps(learner_values(learner))))
+    return sealed("learners", (study, learner.number, json.dumps(learner_values(learner))))
 
 
 def learner_row(columns: Columns) -> LearnerRow:
@@ -126,13 +160,18 @@ def _frozen(value: Any) -> Any:
 
 
 def run_columns(study: int, place: int, run: RunRow) -> Columns:
-    names = (run.learner, run.kind, run.repeat, run.noise)
-    return sealed((study, place, *names, describe(run.order), " ".join(run.keys)))
+    names = (run.learner, run.kind, run.repeat, run.noise, run.floor)
+    return sealed("runs", (study, place, *names, describe(run.order), " ".join(run.keys)))
 
 
 def run_row(columns: Columns) -> RunRow:
-    _, _, learner, kind, repeat, noise, orders, keys = columns
-    return RunRow(learner, kind, repeat, noise, order_of(orders), tuple(keys.split()))
+    _, _, learner, kind, repeat, noise, floor, orders, keys = columns
+    return RunRow(learner, kind, repeat, noise, order_of(orders), tuple(keys.split()), floor)
+
+
+def floor_before(noise: int) -> str:
+    """Return the floor of a run of an older release, which knew one that draws seeds anew, and did not name it."""
+    return "seeds" if noise else ""
 
 
 order_of = lru_cache(maxsize=4096)(parse)
@@ -144,7 +183,7 @@ def record_columns(record: Record) -> Columns:
     answers = None if record.answers is None else pack_array(record.answers)
     facts = (facts_text(made.versions), str(made.seed), made.created, facts_text(made.fingerprint))
     row = (record.key, pack_scores(record.scores), float(made.seconds), made.host, *facts, made.kept)
-    return (*sealed((*row, None if answers is None else checksum(answers))), answers)
+    return (*sealed("records", (*row, None if answers is None else checksum(answers))), answers)
 
 
 def made_of(columns: Columns) -> Made:

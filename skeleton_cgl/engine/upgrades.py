@@ -1,7 +1,8 @@
-"""What an older release wrote, read as what this one keeps: stores of version 1, and exports of format 2.
+"""What an older release wrote, read as what this one keeps: stores of versions 1 and 2, and exports of format 2.
 
-Both know learners by titles and scores by confusion counts. Learners are found again by what the study's file says;
-where it says nothing of a title, the title is all that is known of them.
+Stores of version 1 and exports of format 2 know learners by titles and scores by confusion counts. Learners are found
+again by what the study's file says; where it says nothing of a title, the title is all that is known of them. Stores of
+version 2 know neither notes on the data nor what a noise floor draws anew, and no tallies.
 """
 
 import copy
@@ -13,7 +14,7 @@ import sqlite3
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,13 +24,23 @@ import numpy as np
 
 from skeleton_cgl.config import put
 from skeleton_cgl.engine import schema
+from skeleton_cgl.engine.database import copy as copy_database
 from skeleton_cgl.engine.record import Made, Record
 from skeleton_cgl.engine.rows import ComponentRow, LearnerRow, PlannedStudy, RunRow, StudyRow, Values
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.files import write_beside
 from skeleton_cgl.scenarios.measures import QUERIED, accuracy_measure
 
-_MOVED = ("studies", "runs", "records")
+_MOVED = {
+    1: ("studies", "runs", "records", "failures"),
+    2: ("studies", "learners", "runs", "records", "failures", "checks"),
+}
+"""The tables of older versions that are written anew."""
+_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, zlib.error)
+"""What reading something that is not as it should be ends with."""
+
+Written = tuple[str, schema.Columns]
+"""A table, and a row to be written to it."""
 
 
 @dataclass(frozen=True)
@@ -45,26 +56,31 @@ class TitledRun:
     keys: tuple[str, ...]
 
 
-def upgrade(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring the store at `path` from version 1 to 2, inside the transaction that `connection` has begun.
+def upgrade(connection: sqlite3.Connection, path: Path, version: int, in_place: bool = True) -> None:
+    """Bring the store at `path` to this version, inside the transaction that `connection` has begun.
 
-    A copy is kept beside as NAME.v1. Refused, with the store as it was: a copy of another store in that place, and
-    content that cannot be read.
+    A copy is kept beside as NAME.v1 or .v2; not where the connection is to a copy already, and nothing is done in
+    place. Refused, with the store as it was: a copy of another store in that place, and content that cannot be read.
     """
-    kept = path.with_name(f"{path.name}.v1")
-    _keep_copy(path, kept)
-    print(f"{path}: of an older release; it is upgraded, and kept as it was in {kept.name}", file=sys.stderr)
-    for table in _MOVED:
+    if in_place:
+        kept = path.with_name(f"{path.name}.v{version}")
+        _keep_copy(path, kept)
+        print(f"{path}: of an older release; it is upgraded, and kept as it was in {kept.name}", file=sys.stderr)
+    for table in _MOVED[version]:
         connection.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
     for table in schema.TABLES:
         connection.execute(table)
-    for table, rows in (("studies, runs", _new_studies(connection)), ("records", _new_records(connection))):
+    written: Counter[str] = Counter()
+    for what, source in _SOURCES[version].items():
         try:
-            for name, row in rows:
-                connection.execute(f"INSERT INTO {name} VALUES ({', '.join('?' * len(row))})", row)
-        except (ValueError, KeyError, TypeError, AttributeError, zlib.error) as error:
-            raise InputError(f"{path}: a store of version 1, its {table} cannot be read: {error}") from error
-    for table in _MOVED:
+            for table, row in source(connection):
+                connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
+                written[table] += 1
+        except _UNREADABLE as error:
+            raise InputError(f"{path}: a store of version {version}, its {what} cannot be read: {error}") from error
+    for table in schema.TALLIED:
+        connection.execute("INSERT INTO tallies VALUES (?, ?, ?)", schema.sealed("tallies", (table, written[table])))
+    for table in _MOVED[version]:
         connection.execute(f"DROP TABLE old_{table}")
     connection.execute(f"PRAGMA user_version = {schema.VERSION}")
 
@@ -74,8 +90,9 @@ def _keep_copy(path: Path, kept: Path) -> None:
     for abandoned in path.parent.glob(f".{glob.escape(kept.name)}.*.unfinished*"):
         abandoned.unlink()
     with write_beside(kept) as unfinished:
-        with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(unfinished)) as target:
-            source.backup(target)
+        with closing(sqlite3.connect(path)) as source:
+            copy_database(source, unfinished)
+        unfinished.chmod(path.stat().st_mode & 0o777)
         if kept.exists() and not filecmp.cmp(kept, unfinished, shallow=False):
             raise InputError(
                 f"{kept}: there already, and no copy of {path.name}, which is of an older version and would be copied "
@@ -83,7 +100,43 @@ def _keep_copy(path: Path, kept: Path) -> None:
             )
 
 
-def _new_studies(connection: sqlite3.Connection) -> Iterator[tuple[str, schema.Columns]]:
+def _sealed_anew(connection: sqlite3.Connection) -> Iterator[Written]:
+    """Yield the rows of a store of version 2, each with its table."""
+    learners, runs = (_rows_by_study(connection, table) for table in ("learners", "runs"))
+    for row in _verified(connection, "studies"):
+        yield "studies", schema.sealed("studies", (*row, "[]", learners[row[0]], runs[row[0]]))
+    for row in _verified(connection, "learners"):
+        yield "learners", schema.sealed("learners", row)
+    for row in _verified(connection, "runs"):
+        yield "runs", schema.sealed("runs", (*row[:6], schema.floor_before(row[5]), *row[6:]))
+    for row in _verified(connection, "records"):
+        ((answers,),) = connection.execute("SELECT answers FROM old_records WHERE key = ?", row[:1])
+        yield "records", (*schema.sealed("records", row), answers)
+    yield from _new_failures(connection)
+    for row in connection.execute("SELECT digest, created FROM old_checks ORDER BY rowid"):
+        yield "checks", schema.sealed("checks", row)
+
+
+def _verified(connection: sqlite3.Connection, table: str) -> Iterator[schema.Columns]:
+    """Yield the rows of a table of version 2 without their checksums; refuse one that does not fit its own."""
+    query = f"SELECT {schema.columns_of(table)} FROM old_{table} ORDER BY rowid"
+    for *found, checksum in connection.execute(query):
+        row = tuple(found)
+        if schema.checksum(row) != checksum:
+            raise ValueError(f"table {table}, row {schema.row_name(table, row)}: damaged")
+        yield row
+
+
+def _rows_by_study(connection: sqlite3.Connection, table: str) -> Counter[int]:
+    return Counter(dict(connection.execute(f"SELECT study, count(*) FROM old_{table} GROUP BY study").fetchall()))
+
+
+def _new_failures(connection: sqlite3.Connection) -> Iterator[Written]:
+    for row in connection.execute("SELECT key, stage, reason FROM old_failures ORDER BY rowid"):
+        yield "failures", schema.sealed("failures", row)
+
+
+def _new_studies(connection: sqlite3.Connection) -> Iterator[Written]:
     """Yield the rows of an old store's studies, learners and runs, each with its table."""
     columns = "kind, backbone, method, repeat, noise, orders, keys"
     for number, name, *texts, created in connection.execute(
@@ -96,12 +149,13 @@ def _new_studies(connection: sqlite3.Connection) -> Iterator[tuple[str, schema.C
             for kind, backbone, method, repeat, noise, order, keys in found
         ]
         planned = old_study(name, spec, digests, units, tasks, created, titled)
-        yield "studies", schema.study_columns(number, planned.study)
+        numbers = (len(planned.learners), len(planned.runs))
+        yield "studies", schema.study_columns(number, planned.study, *numbers)
         yield from (("learners", schema.learner_columns(number, learner)) for learner in planned.learners)
         yield from (("runs", schema.run_columns(number, place, run)) for place, run in enumerate(planned.runs))
 
 
-def _new_records(connection: sqlite3.Connection) -> Iterator[tuple[str, schema.Columns]]:
+def _new_records(connection: sqlite3.Connection) -> Iterator[Written]:
     columns = "key, test, validation, seconds, host, versions, seed, created"
     for key, *packed, seconds, host, versions, seed, created in connection.execute(
         f"SELECT {columns} FROM old_records ORDER BY rowid"
@@ -109,6 +163,13 @@ def _new_records(connection: sqlite3.Connection) -> Iterator[tuple[str, schema.C
         test, validation = (np.array(json.loads(zlib.decompress(counts)), dtype=np.int64) for counts in packed)
         record = old_record(key, test, validation, seconds, host, versions, seed, created)
         yield "records", schema.record_columns(record)
+
+
+_SOURCES: dict[int, dict[str, Callable[[sqlite3.Connection], Iterator[Written]]]] = {
+    1: {"studies, runs": _new_studies, "records": _new_records, "failures": _new_failures},
+    2: {"rows": _sealed_anew},
+}
+"""What gives the new rows of a store of an older version, by what it reads."""
 
 
 def old_record(
@@ -138,7 +199,15 @@ def old_study(
     """Return a study of old fields, with its learners and runs."""
     learners = _Learners(spec)
     rows = tuple(
-        RunRow(learners.number_of(run), run.kind, run.repeat, run.noise, schema.order_of(run.order), run.keys)
+        RunRow(
+            learners.number_of(run),
+            run.kind,
+            run.repeat,
+            run.noise,
+            schema.order_of(run.order),
+            run.keys,
+            schema.floor_before(run.noise),
+        )
         for run in runs
     )
     order = schema.as_order(tasks)

@@ -15,9 +15,9 @@ MADE = Made(1.5, "here", (("torch", "2.13"), ("numpy", "2.4")), seed=2**64 - 1)
 
 
 def made_record(key: str, seed: int = 0, seconds: float = 1.5, host: str = "here") -> Record:
-    """Return a record of random confusion counts of three classes, the last of them not asked about on validation."""
-    counts = np.random.default_rng(seed).integers(0, 300, size=(2, 3, 3))
-    counts[1, 2] = 0
+    """Return a record of random answers to the same queries, of which the last class has none on validation."""
+    asked = [[300, 20, 70], [60, 30, 0]]
+    counts = np.random.default_rng(seed).multinomial(asked, [0.5, 0.2, 0.3])
     scores = tuple(accuracy_measure(part, each) for part, each in zip(QUERIED, counts, strict=True))
     return Record(key, scores, replace(MADE, seconds=seconds, host=host))
 
@@ -25,9 +25,11 @@ def made_record(key: str, seed: int = 0, seconds: float = 1.5, host: str = "here
 def rich_record(key: str, seed: int = 0) -> Record:
     """Return a record with all there can be: a metric without counts, answers, a fingerprint, and what was kept."""
     random = np.random.default_rng(seed)
-    f1 = [Measure(part, "f1", random.random(4), random.integers(0, 10**6, 4)) for part in QUERIED]
-    f1[0].values[1] = np.nan
-    domains = Measure("test", "accuracy by domain", random.random(2), np.array([0, 3]), random.integers(0, 9, (3, 3)))
+    f1 = [Measure(part, "f1", random.random(4), np.array([1, 0, 10**6, 256])) for part in QUERIED]
+    for measure in f1:
+        measure.values[1] = np.nan
+    counts = random.multinomial([5, 0, 9], [0.1, 0.4, 0.5])
+    domains = Measure("test", "accuracy by domain", np.array([np.nan, random.random()]), np.array([0, 14]), counts)
     made = replace(MADE, fingerprint=(("cpu", "AVX2"), ("blas", "1 < 2")), kept=2**40)
     return Record(key, (*made_record(key, seed).scores, *f1, domains), made, random.random(5).astype(np.float16))
 
@@ -35,7 +37,10 @@ def rich_record(key: str, seed: int = 0) -> Record:
 def made_study(
     name: str = "made", keys: Sequence[str] = ("a", "b"), methods: Sequence[str] = ("bare",)
 ) -> PlannedStudy:
-    """Return a study of one order; its learners differ in their methods, whose keys are `a`, `a1`, `a2`, …"""
+    """Return a study of one order; its learners differ in their methods, whose keys are `a`, `a1`, `a2`, …
+
+    Keys are cut to the length of real ones.
+    """
     study = StudyRow(
         0,
         name,
@@ -51,7 +56,7 @@ def made_study(
         for number, method in enumerate(methods)
     )
     runs = tuple(
-        RunRow(number, "task", 0, 0, ORDER, tuple(f"{key}{number or ''}" for key in keys))
+        RunRow(number, "task", 0, 0, ORDER, tuple(f"{key}{number or ''}"[-32:] for key in keys))
         for number in range(len(methods))
     )
     return PlannedStudy(study, learners, runs)

@@ -50,6 +50,11 @@ SPEC: dict[str, Any] = {
 }
 
 
+def key_of(number: int, place: int, repeat: int, step: int) -> str:
+    """Return the key of a stage of an old study."""
+    return f"{number}{place}{repeat}{step}".zfill(32)
+
+
 class OldStudy:
     """A study of an old release: its file, and its runs of two stages each, known by the titles of their learners."""
 
@@ -59,7 +64,7 @@ class OldStudy:
     def runs(self, number: int) -> list[tuple[Any, ...]]:
         """Return kind, titles, repeat, noise, order and keys of every run."""
         return [
-            ("task", *titles, repeat, 0, ORDER, f"{number}.{place}.{repeat}.1 {number}.{place}.{repeat}.2")
+            ("task", *titles, repeat, 0, ORDER, " ".join(key_of(number, place, repeat, step) for step in (1, 2)))
             for place, titles in enumerate(self.titles)
             for repeat in range(self.repeats)
         ]
@@ -70,7 +75,8 @@ OLD = OldStudy(SPEC, [("gcn", "bare"), ("gcn", "strong"), ("net", "bare"), ("net
 
 def counts_of(key: str) -> np.ndarray:
     """Return the counts (2, 3, 3) of a record, on test and validation, which its key decides."""
-    return np.random.default_rng(zlib.crc32(key.encode())).integers(0, 20, size=(2, 3, 3))
+    random = np.random.default_rng(zlib.crc32(key.encode()))
+    return random.multinomial([[20, 0, 9], [7, 8, 0]], [0.5, 0.2, 0.3])
 
 
 def write_old_store(path: Path, *studies: OldStudy) -> Path:

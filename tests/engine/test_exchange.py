@@ -17,8 +17,11 @@ from skeleton_cgl.engine.store import NotReproducible, Store
 from skeleton_cgl.errors import InputError
 from tests.conftest import Run
 from tests.engine.made_rows import made_record, made_study, rich_record, same
-from tests.engine.old_store import OLD, SPEC, OldStudy, write_old_export, write_old_store
+from tests.engine.old_store import OLD, SPEC, OldStudy, key_of, write_old_export, write_old_store
 
+A, B, C = (letter * 32 for letter in "abc")
+A1, B1 = (letter * 31 + "1" for letter in "ab")
+FIRST = key_of(1, 0, 0, 1)
 RESULTS = Path(__file__).parents[2] / "results"
 
 
@@ -50,9 +53,9 @@ def store(tmp_path: Path) -> Path:
     """A store of two studies that share a stage; one of its runs is not finished."""
     path = tmp_path / "x.db"
     with Store(path) as opened:
-        add(opened, made_study("made", keys=("a", "b"), methods=("bare", "ewc")))
-        add(opened, made_study("other", keys=("a", "c")))
-        records = [made_record("a"), rich_record("b"), made_record("a1", seed=1, host="there"), rich_record("c", 2)]
+        add(opened, made_study("made", keys=(A, B), methods=("bare", "ewc")))
+        add(opened, made_study("other", keys=(A, C)))
+        records = [made_record(A), rich_record(B), made_record(A1, seed=1, host="there"), rich_record(C, 2)]
         opened.add([("stage", record) for record in records])
     return path
 
@@ -82,7 +85,7 @@ def test_an_export_comes_back_as_the_same_store(store: Path, exported: Path, tmp
 
 def test_machines_are_numbered_and_not_named(store: Path, tmp_path: Path) -> None:
     with Store(store) as opened:
-        opened.add([("stage", made_record("b1", host="secret.example.org"))])
+        opened.add([("stage", made_record(B1, host="secret.example.org"))])
         export(opened, tmp_path / "x.csv.gz")
     text = gzip.decompress((tmp_path / "x.csv.gz").read_bytes()).decode()
     assert "secret" not in text
@@ -91,7 +94,7 @@ def test_machines_are_numbered_and_not_named(store: Path, tmp_path: Path) -> Non
 
 def test_other_programs_read_an_export(exported: Path) -> None:
     table = pd.read_csv(exported, comment="#", keep_default_na=False)
-    assert list(table["key"]) == ["a", "b", "a1", "b1", "a", "c"]
+    assert list(table["key"]) == [A, B, A1, B1, A, C]
     assert set(table["backbone"]) == {"Net #1"}
     assert list(table["method"]) == ["bare", "bare", "ewc", "ewc", "bare", "bare"]
     assert set(table["point"]) == {"training.epochs=3"}
@@ -99,19 +102,19 @@ def test_other_programs_read_an_export(exported: Path) -> None:
     # The content of a stage stands with the first run that has it; b1 is not learned.
     assert list(table["seconds"] != "") == [True, True, True, False, False, True]
     counts = np.array([[int(number) for number in row.split()] for row in table["test"][0].split(";")])
-    np.testing.assert_array_equal(counts, made_record("a").scores[0].counts)
+    np.testing.assert_array_equal(counts, made_record(A).scores[0].counts)
     f1 = np.array([float(value) for value in table["test.f1"][1].split()])
-    np.testing.assert_array_equal(f1, rich_record("b").measure("test", "f1").values)
+    np.testing.assert_array_equal(f1, rich_record(B).measure("test", "f1").values)
     assert table["validation.f1.counts"][1] == ""
 
 
 def test_answers_of_any_length_come_back(store: Path, tmp_path: Path) -> None:
     answers = np.random.default_rng(0).random((1000, 40))
     with Store(store) as opened, Store(tmp_path / "y.db") as other:
-        opened.add([("stage", replace(made_record("b1"), answers=answers))])
+        opened.add([("stage", replace(made_record(B1), answers=answers))])
         export(opened, tmp_path / "x.csv.gz")
         import_export(tmp_path / "x.csv.gz", other)
-        found = other.record("b1").answers
+        found = other.record(B1).answers
     assert found is not None
     np.testing.assert_array_equal(found, answers)
 
@@ -121,7 +124,7 @@ def test_chosen_studies_are_exported_with_what_they_need(store: Path, tmp_path: 
         assert export(opened, tmp_path / "x.csv.gz", ["other", "other"]) == 2
         import_export(tmp_path / "x.csv.gz", chosen)
         assert [study.name for study in chosen.studies()] == ["other"]
-        assert chosen.done() == {"a", "c"}
+        assert chosen.done() == {A, C}
         with pytest.raises(InputError, match="no study 'othr'; did you mean 'other'"):
             export(opened, tmp_path / "z.csv.gz", ["othr"])
         # Which other studies the store has is not to be seen.
@@ -139,7 +142,7 @@ def test_an_export_of_nothing_is_an_empty_one(tmp_path: Path) -> None:
 
 def test_a_metric_that_columns_could_not_tell_apart_is_refused(store: Path, tmp_path: Path) -> None:
     with Store(store) as opened:
-        record = rich_record("b1")
+        record = rich_record(B1)
         opened.add([("stage", replace(record, scores=(replace(record.scores[2], metric="f1.asked"),)))])
         with pytest.raises(InputError, match=r"metric 'f1\.asked'"):
             export(opened, tmp_path / "x.csv.gz")
@@ -157,8 +160,8 @@ def test_what_is_no_export_is_refused(store: Path, exported: Path, tmp_path: Pat
     refuse("not a readable export", whole[: len(whole) // 2])
     refuse("not a readable export", b"hello")
     refuse("not a readable export", gzip.compress(b"# {not JSON\na,b\n"))
-    for first in (b"", b"a,b\n", b"# 1\n", b'# {"format": "skeleton_cgl export 4"}\n'):
-        refuse("expected 'skeleton_cgl export 3' or", gzip.compress(first))
+    for first in (b"", b"a,b\n", b"# 1\n", b'# {"format": "skeleton_cgl export 5"}\n'):
+        refuse("expected 'skeleton_cgl export 4', ", gzip.compress(first))
     refuse("expected the columns study, method", gzip.compress(b'# {"format": "skeleton_cgl export 2"}\na,b\n'))
     with Store(store) as opened, pytest.raises(InputError, match=r"called NAME\.csv\.gz"):
         export(opened, tmp_path / "x.csv")
@@ -238,11 +241,11 @@ def test_an_export_that_was_changed_is_refused_and_the_study_named(
 
 def test_an_import_that_says_otherwise_than_the_store_changes_nothing(exported: Path, tmp_path: Path) -> None:
     with Store(tmp_path / "y.db") as other:
-        other.add([("stage", made_record("a1", seed=99))])
+        other.add([("stage", made_record(A1, seed=99))])
         with pytest.raises(NotReproducible, match=r"y\.db: ewc 0,1: learned again, it gave another record"):
             import_export(exported, other)
         assert other.studies() == []
-        assert other.done() == {"a1"}
+        assert other.done() == {A1}
 
 
 def test_an_old_export_gives_the_store_that_an_upgrade_gives(tmp_path: Path) -> None:
@@ -257,10 +260,10 @@ def test_an_old_export_gives_the_store_that_an_upgrade_gives(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (("1.0.0.1,", "1.0.0.1,x"), "line 3: "),
-        (("1.0.0.1,", "1.0.0.1,0."), "line 3: expected counts"),
-        (("1.0.0.1,", "1.0.0.1,1 2 3;"), "line 3: expected counts"),
-        ((",0,0,", ",zero,0,"), "its studies cannot be read: .*zero"),
+        ((f"{FIRST},", f"{FIRST},x"), "line 3: "),
+        ((f"{FIRST},", f"{FIRST},0."), "line 3: expected counts"),
+        ((f"{FIRST},", f"{FIRST},1 2 3;"), "line 3: expected counts"),
+        ((",0,0,", ",zero,0,"), "line 4: step 2 of order 0,1 > 2 does not follow"),
         (('"id": 10', '"id": 11'), "the first line says nothing of study 10"),
         (('"units"', '"unit"'), "its studies cannot be read: KeyError.*units"),
     ],

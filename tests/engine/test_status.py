@@ -76,6 +76,10 @@ def test_the_values_for_json_have_the_names_they_always_had(tmp_path: Path) -> N
     (values,) = json.loads(json.dumps(status_values(status_of(tmp_path / "x.db"))))
     created = values.pop("created")
     assert created
+    orders = [
+        {"learner": f"{method}, Net #1, training.epochs=3", "repeat": 0, "finished": 0, "planned": 1}
+        for method in ("bare", "ewc", "mas")
+    ]
     assert values == {
         "study": "made",
         "id": 1,
@@ -85,4 +89,8 @@ def test_the_values_for_json_have_the_names_they_always_had(tmp_path: Path) -> N
         "finished_runs": 0,
         "seconds_left": None,
         "failures": {"a1": "why"},
+        "notes": [],
+        "orders": orders,
+        "machines": {},
+        "sources": [],
     }

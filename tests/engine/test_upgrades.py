@@ -14,7 +14,7 @@ import pytest
 from skeleton_cgl.engine.rows import ComponentRow, LearnerRow, RunRow
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.errors import InputError
-from tests.engine.old_store import CREATED, OLD, SPEC, OldStudy, counts_of, write_old_store
+from tests.engine.old_store import CREATED, OLD, SPEC, OldStudy, counts_of, key_of, write_old_store
 
 KILLED_WHILE_UPGRADING = """
 import os, signal, sys
@@ -148,7 +148,7 @@ def test_the_old_store_is_kept_beside_as_it_was_and_upgraded_once(tmp_path: Path
 def test_an_upgrade_that_fails_leaves_the_old_store(tmp_path: Path) -> None:
     write_old_store(tmp_path / "x.db", OLD)
     with closing(sqlite3.connect(tmp_path / "x.db")) as connection, connection:
-        connection.execute("UPDATE records SET test = x'00' WHERE key = '1.3.0.1'")
+        connection.execute("UPDATE records SET test = x'00' WHERE key = ?", (key_of(1, 3, 0, 1),))
     before = old_content(tmp_path / "x.db")
     with pytest.raises(InputError, match=r"x\.db: a store of version 1, its records cannot be read: "):
         Store(tmp_path / "x.db")
