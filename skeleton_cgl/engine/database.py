@@ -33,10 +33,16 @@ def explained(path: Path) -> Iterator[None]:
             code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
             known = "; the file is damaged, or no store" if code in _DAMAGED else ""
             known = "; nothing was written" if code in _NOTHING_WRITTEN else known
-            raise InputError(f"{path}: the store cannot be used: {error}{known}") from error
+            raise InputError(f"{path}: the store cannot be used: {one_line(error)}{known}") from error
         except UnicodeDecodeError as error:
             # What SQLite says of a damaged file can hold pieces of it.
             raise InputError(f"{path}: the store cannot be used; the file is damaged") from error
+
+
+def one_line(told: object) -> str:
+    """Return what SQLite says of a file, which can hold pieces of it, as a line that can be printed."""
+    line = " ".join(str(told).split())
+    return line if line.isprintable() else ascii(line)
 
 
 def is_writable(path: Path) -> bool:

@@ -3,7 +3,7 @@
 The first line, a comment of JSON, holds what describes a study as a whole (its file, data digests, unit names, default
 tasks, notes, learners), a digest of every study and one of the whole file. Columns `test` and `validation` hold
 confusion counts where accuracy follows from them, rows joined by `;`, numbers by spaces. Every other measure has three
-columns, such as `test.f1`, `test.f1.asked` and `test.f1.counts`: its values, the queries behind each, and counts if any.
+columns, such as `test.f1`, `test.f1.asked` and `test.f1.counts`: its values, the queries behind each, counts if any.
 """
 
 import csv

@@ -94,8 +94,9 @@ def columns_of(table: str) -> str:
 
 
 def row_name(table: str, row: Columns) -> str:
-    """Return what a row of a table is called in messages."""
-    return " ".join(map(str, row[: _NAMED_BY.get(table, 1)]))
+    """Return what a row of a table is called in messages, also where its name is damaged."""
+    name = " ".join(map(str, row[: _NAMED_BY.get(table, 1)]))
+    return name[:64] if name.isprintable() else ascii(name)[:64]
 
 
 def study_columns(number: int, study: StudyRow, learners: int, runs: int) -> Columns:

@@ -146,7 +146,9 @@ class Store:
 
     def _refuse_faults(self) -> None:
         for fault in database.faults(self._connection, at_most=1):
-            raise InputError(f"{self.path}: damaged, and not written to: {fault}; `status --verify` tells more")
+            raise InputError(
+                f"{self.path}: damaged, and not written to: {database.one_line(fault)}; `status --verify` tells more"
+            )
 
     @contextmanager
     def _snapshot(self) -> Iterator[None]:

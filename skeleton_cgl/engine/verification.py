@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from skeleton_cgl.engine import schema
-from skeleton_cgl.engine.database import faults
+from skeleton_cgl.engine.database import faults, one_line
 from skeleton_cgl.engine.record import Record
 from skeleton_cgl.engine.schema import Columns
 from skeleton_cgl.engine.soundness import check_answers
@@ -43,9 +43,9 @@ def verification(connection: sqlite3.Connection) -> Verification:
 
 def _faults(connection: sqlite3.Connection) -> Iterator[str]:
     try:
-        yield from (f"the file: {fault}" for fault in faults(connection))
+        yield from (f"the file: {one_line(fault)}" for fault in faults(connection))
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-        yield f"the file: {error}"
+        yield f"the file: {one_line(error)}"
 
 
 def _damaged_rows(connection: sqlite3.Connection, table: str, sound: list[Columns]) -> Iterator[str]:
@@ -57,11 +57,11 @@ def _damaged_rows(connection: sqlite3.Connection, table: str, sound: list[Column
             else:
                 yield f"table {table}, row {schema.row_name(table, row)}: does not fit its checksum"
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-        yield f"table {table}, after {len(sound)} rows: {error}"
+        yield f"table {table}, after {len(sound)} rows: {one_line(error)}"
 
 
 def _missing_rows(sound: dict[str, list[Columns]]) -> Iterator[str]:
-    tallies = dict(sound["tallies"])
+    tallies: dict[str, int] = dict(sound["tallies"])
     for table in schema.TALLIED:
         found = len({row[0] for row in sound[table]})
         if tallies.get(table) != found:
