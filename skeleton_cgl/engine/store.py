@@ -145,10 +145,8 @@ class Store:
             self._connection.execute("COMMIT")
 
     def _refuse_faults(self) -> None:
-        for fault in database.faults(self._connection, at_most=1):
-            raise InputError(
-                f"{self.path}: damaged, and not written to: {database.one_line(fault)}; `status --verify` tells more"
-            )
+        for fault in map(database.one_line, database.faults(self._connection, at_most=1)):
+            raise InputError(f"{self.path}: damaged, and not written to: {fault}; `status --verify` tells more")
 
     @contextmanager
     def _snapshot(self) -> Iterator[None]:
@@ -347,8 +345,11 @@ class Store:
             rows = list(self._verified(table, f"SELECT * FROM {table} WHERE study = ? ORDER BY 2", (study,)))
             told = list(self._verified("studies", "SELECT * FROM studies WHERE id = ?", (study,)))
         expected = schema.planned_rows(table, told[0]) if told else 0
-        if len({row[1] for row in rows if row[0] == study}) != expected or len(rows) != expected:
-            raise InputError(f"{self.path}: table {table}: damaged: study {study} has {expected} rows, not {len(rows)}")
+        found = len({row[1] for row in rows if row[0] == study})
+        if found != expected or len(rows) != expected:
+            raise InputError(
+                f"{self.path}: table {table}: damaged: study {study} has {expected} rows, {found} are found"
+            )
         return rows
 
     def _every(self, table: str) -> Iterator[Columns]:

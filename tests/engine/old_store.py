@@ -1,4 +1,4 @@
-"""Stores of version 1 and exports of format 2 as the first releases wrote them, by hand."""
+"""Stores of versions 1 and 2 and exports of format 2 as the first releases wrote them, by hand."""
 
 import csv
 import gzip
@@ -8,10 +8,15 @@ import sqlite3
 import zlib
 from collections.abc import Sequence
 from contextlib import closing
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from skeleton_cgl.engine import schema
+from skeleton_cgl.engine.record import Record
+from skeleton_cgl.engine.rows import PlannedStudy
 
 TABLES = """
 PRAGMA journal_mode = WAL;
@@ -31,6 +36,30 @@ CREATE TABLE records (
 );
 CREATE TABLE failures (key TEXT PRIMARY KEY, stage TEXT NOT NULL, reason TEXT NOT NULL);
 PRAGMA user_version = 1;
+"""
+TABLES_2 = """
+PRAGMA journal_mode = WAL;
+CREATE TABLE studies (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL, spec TEXT NOT NULL, digests TEXT NOT NULL, units TEXT NOT NULL,
+    tasks TEXT NOT NULL, metrics TEXT NOT NULL, created TEXT NOT NULL, checksum BLOB NOT NULL, UNIQUE (spec, digests)
+);
+CREATE TABLE learners (
+    study INTEGER NOT NULL, learner INTEGER NOT NULL, content TEXT NOT NULL, checksum BLOB NOT NULL,
+    PRIMARY KEY (study, learner)
+);
+CREATE TABLE runs (
+    study INTEGER NOT NULL, run INTEGER NOT NULL, learner INTEGER NOT NULL, kind TEXT NOT NULL,
+    repeat INTEGER NOT NULL, noise INTEGER NOT NULL, orders TEXT NOT NULL, keys TEXT NOT NULL, checksum BLOB NOT NULL,
+    PRIMARY KEY (study, run)
+);
+CREATE TABLE records (
+    key TEXT PRIMARY KEY, scores BLOB NOT NULL, seconds REAL NOT NULL, host TEXT NOT NULL, versions TEXT NOT NULL,
+    seed TEXT NOT NULL, created TEXT NOT NULL, fingerprint TEXT NOT NULL, kept INTEGER, answers_checksum BLOB,
+    checksum BLOB NOT NULL, answers BLOB
+);
+CREATE TABLE failures (key TEXT PRIMARY KEY, stage TEXT NOT NULL, reason TEXT NOT NULL);
+CREATE TABLE checks (digest TEXT PRIMARY KEY, created TEXT NOT NULL);
+PRAGMA user_version = 2;
 """
 ORDER = "0,1 > 2"
 VERSIONS = '{"torch": "2.13", "numpy": "2.4"}'
@@ -145,4 +174,28 @@ def write_old_export(path: Path, *studies: OldStudy) -> Path:
         content = (*counts, repr(place + 0.5), "machine 1", VERSIONS, str(2**63 + place), CREATED)
         table.writerow((*row, *(content if row is not rows[-1] else [""] * 7)))
     path.write_bytes(gzip.compress(text.getvalue().encode(), mtime=0))
+    return path
+
+
+def write_store_2(path: Path, planned: PlannedStudy, records: Sequence[Record]) -> Path:
+    """Write a store of version 2 with a study, records, a failure and a check."""
+
+    def insert(table: str, row: tuple[Any, ...], *beside: Any) -> None:
+        whole = (*row, blake2b(repr(row).encode(), digest_size=8).digest(), *beside)
+        connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(whole))})", whole)
+
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.executescript(TABLES_2)
+        study = schema.study_columns(1, planned.study, 0, 0)
+        insert("studies", (*study[:7], CREATED))
+        for learner in planned.learners:
+            insert("learners", schema.learner_columns(1, learner)[:-1])
+        for place, run in enumerate(planned.runs):
+            row = schema.run_columns(1, place, run)
+            insert("runs", (*row[:6], *row[7:-1]))
+        for record in records:
+            row = schema.record_columns(record)
+            insert("records", row[:-2], row[-1])
+        connection.execute("INSERT INTO failures VALUES ('k', 'strong 0,1 > 2', 'out of memory')")
+        connection.execute("INSERT INTO checks VALUES ('method', ?)", (CREATED,))
     return path

@@ -1,7 +1,9 @@
 import csv
 import gzip
+import hashlib
 import io
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +14,7 @@ import pandas as pd
 import pytest
 
 from skeleton_cgl.engine.exchange import export, import_export, read_export
+from skeleton_cgl.engine.record import Record
 from skeleton_cgl.engine.rows import PlannedStudy
 from skeleton_cgl.engine.store import NotReproducible, Store
 from skeleton_cgl.errors import InputError
@@ -22,6 +25,7 @@ from tests.engine.old_store import OLD, SPEC, OldStudy, key_of, write_old_export
 A, B, C = (letter * 32 for letter in "abc")
 A1, B1 = (letter * 31 + "1" for letter in "ab")
 FIRST = key_of(1, 0, 0, 1)
+FLOORS = {"1": "seeds", "2": "splits", "3": "both"}
 RESULTS = Path(__file__).parents[2] / "results"
 
 
@@ -237,6 +241,159 @@ def test_an_export_that_was_changed_is_refused_and_the_study_named(
             import_export(changed, other)
         assert other.studies() == []
         assert other.done() == set()
+
+
+def cells_of(column: str, **by_row: str) -> Change:
+    """Return a change that writes cells of one column, by the number of their row."""
+
+    def change(_: dict[str, Any], rows: list[list[str]]) -> None:
+        for number, cell in by_row.items():
+            rows[int(number.removeprefix("row"))][rows[0].index(column)] = cell
+
+    return change
+
+
+def in_the_head(**fields: Any) -> Change:
+    return lambda head, _: head["studies"][0].update(fields)
+
+
+def exchange_two_rows(_: dict[str, Any], rows: list[list[str]]) -> None:
+    rows[1:3] = rows[2:0:-1]
+
+
+def reverse_the_keys_of_a_run(_: dict[str, Any], rows: list[list[str]]) -> None:
+    key, content = rows[0].index("key"), rows[0].index("test")
+    rows[1][key], rows[2][key] = rows[2][key], rows[1][key]
+    # Another run begins with the same stage.
+    rows[3][key:] = [A, *[""] * len(rows[3][content:])]
+
+
+def write_a_record_twice(_: dict[str, Any], rows: list[list[str]]) -> None:
+    key = rows[0].index("key")
+    first = rows[0].index("test")
+    rows[5][first:] = rows[1][first:]
+    assert rows[5][key] == rows[1][key]
+
+
+def make_counts_perfect(_: dict[str, Any], rows: list[list[str]]) -> None:
+    rows[6][rows[0].index("test")] = "300 0 0;0 20 0;0 0 70"
+
+
+def seal(head: dict[str, Any], rows: list[list[str]]) -> bytes:
+    """Return an export with digests that fit, as whoever changes it on purpose writes them."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows(rows)
+    for study in head["studies"]:
+        study.pop("digest", None)
+        digest = hashlib.sha256(json.dumps(study).encode())
+        for row in rows[1:]:
+            if row[0] == str(study["id"]):
+                digest.update(("\x1e" + "\x1f".join(row)).encode())
+        study["digest"] = digest.hexdigest()
+    head.pop("digest")
+    head["digest"] = hashlib.sha256(f"{json.dumps(head)}\n{text.getvalue()}".encode()).hexdigest()
+    return gzip.compress(f"# {json.dumps(head)}\n{text.getvalue()}".encode())
+
+
+def opened_export(path: Path) -> tuple[dict[str, Any], list[list[str]]]:
+    first, body = gzip.decompress(path.read_bytes()).decode().split("\n", 1)
+    return json.loads(first.removeprefix("# ")), list(csv.reader(io.StringIO(body)))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (make_counts_perfect, "line 8: test: the answers are not those that were counted"),
+        (cells_of("test", row1="-1 301 0;20 0 0;0 0 70"), "line 3: test accuracy: counts are numbers from 0 on"),
+        (cells_of("test", row1="299 0 0;20 0 0;0 0 70"), "its studies .* of one repeat: test accuracy: not asked the"),
+        (cells_of("test", row1="390 0;0 0"), r"its studies .* expected test accuracy of 3 units"),
+        (cells_of("test.f1", row2="1.5 nan 0.5 0.5"), "line 4: test f1: values are numbers from 0 to 1"),
+        (cells_of("seconds", row2="-1.0"), "line 4: expected seconds"),
+        (leave_out_a_row, "line 4: step 1|its studies cannot be read: order 0,1 > 2: expected 2 steps, found 1"),
+        (exchange_two_rows, "line 3: step 2 of order 0,1 > 2 does not follow the row before it"),
+        (cells_of("step", row2="3"), "line 4: step 3 .* does not follow"),
+        (cells_of("steps", row1="3", row2="3"), "its studies cannot be read: .* expected 3 steps, found 2"),
+        (cells_of("order", row2="2 > 0,1"), "line 4: step 2 of order 2 > 0,1 does not follow"),
+        (cells_of("order", row1="0,1 > 3", row2="0,1 > 3"), "its studies cannot be read: order 0,1 > 3: units are 0–2"),
+        (reverse_the_keys_of_a_run, "its studies cannot be read: .* key a+ is that of another stage"),
+        (cells_of("key", row2="../../x"), "line 4: expected a key of 32 digits"),
+        (cells_of("key", row2="B" * 32), "line 4: expected a key of 32 digits"),
+        (cells_of("noise", row1="1", row2="1"), "its studies cannot be read: .* no run of a floor ''"),
+        (cells_of("floor", row1="seeds", row2="seeds"), "its studies cannot be read: .* no run of a floor 'seeds'"),
+        (cells_of("learner", row1="7", row2="7"), "its studies cannot be read: nothing is said of learner 7"),
+        (cells_of("learner", row3="0", row4="0"), "its studies cannot be read: .* the run is there twice"),
+        (cells_of("study", row5="3", row6="3"), "the first line says nothing of study 3"),
+        (in_the_head(id=7), "its studies cannot be read: study 1 has the number 7"),
+        (write_a_record_twice, "line 7: the record a+ is there twice"),
+    ],
+)
+def test_what_cannot_be_true_is_refused_though_its_digests_fit(
+    run: Run, store: Path, tmp_path: Path, change: Change, reason: str
+) -> None:
+    with Store(store) as opened, Store(tmp_path / "answers.db") as other:
+        for study in opened.studies():
+            add(other, PlannedStudy(study, tuple(opened.learners(study.number)), tuple(opened.runs(study.number))))
+        other.add([("s", record if record.key != C else with_answers(record)) for record in opened.records()])
+        export(other, tmp_path / "x.csv.gz")
+    head, rows = opened_export(tmp_path / "x.csv.gz")
+    assert read_export(tmp_path / "x.csv.gz").records
+    change(head, rows)
+    (tmp_path / "x.csv.gz").write_bytes(seal(head, rows))
+    code, _, errors = run("import", tmp_path / "x.csv.gz", "--store", tmp_path / "y.db")
+    assert code == 2
+    assert re.search(rf"error: .*x\.csv\.gz: ({reason})", errors), errors
+    assert not list(tmp_path.glob("y.db*"))
+
+
+def with_answers(record: Record) -> Record:
+    """Return a record with answers that give its counts."""
+    counts = [record.measure(part, "accuracy").counts for part in ("test", "validation")]
+    given = [np.repeat(np.arange(3), each.sum(axis=0)) for each in counts if each is not None]
+    return replace(record, answers=np.concatenate(given).astype(np.uint8))
+
+
+def test_an_import_refused_by_the_store_itself_leaves_no_new_store(run: Run, exported: Path, tmp_path: Path) -> None:
+    head, rows = opened_export(exported)
+    head["studies"][1]["spec"], head["studies"][1]["digests"] = (
+        head["studies"][0][each] for each in ("spec", "digests")
+    )
+    exported.write_bytes(seal(head, rows))
+    code, _, errors = run("import", exported, "--store", tmp_path / "y.db")
+    assert code == 2
+    assert "study 'other' is there already, with other runs" in errors
+    assert not list(tmp_path.glob("y.db*"))
+
+
+def test_floors_and_notes_are_carried(tmp_path: Path) -> None:
+    planned = made_study(keys=(A, B))
+    floors = [
+        replace(planned.runs[0], noise=1, floor=floor, keys=(n * 32, n * 31 + "f")) for n, floor in FLOORS.items()
+    ]
+    study = replace(planned.study, notes=("3 identical clips", "all subjects shared"))
+    with Store(tmp_path / "x.db") as store, Store(tmp_path / "y.db") as other:
+        add(store, PlannedStudy(study, planned.learners, (*planned.runs, *floors)))
+        export(store, tmp_path / "x.csv.gz")
+        import_export(tmp_path / "x.csv.gz", other)
+        assert other.study().notes == study.notes
+        assert other.runs(1) == [*planned.runs, *floors]
+
+
+def test_an_export_of_format_3_is_read(store: Path, exported: Path, tmp_path: Path) -> None:
+    head, rows = opened_export(exported)
+    head["format"] = "skeleton_cgl export 3"
+    for study in head["studies"]:
+        del study["notes"]
+    later = [rows[0].index(column) for column in ("floor", "steps")]
+    before = [[cell for place, cell in enumerate(row) if place not in later] for row in rows]
+    noise = before[0].index("noise")
+    for row in before[3:5]:
+        row[noise] = "1"
+    exported.write_bytes(seal(head, before))
+    with Store(tmp_path / "y.db") as other, Store(store) as opened:
+        import_export(exported, other)
+        assert other.done() == opened.done()
+        assert [run.floor for run in other.runs(1)] == ["", "seeds"]
+        assert other.runs(2) == opened.runs(2)
 
 
 def test_an_import_that_says_otherwise_than_the_store_changes_nothing(exported: Path, tmp_path: Path) -> None:

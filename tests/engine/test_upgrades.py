@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,17 @@ import pytest
 from skeleton_cgl.engine.rows import ComponentRow, LearnerRow, RunRow
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.errors import InputError
-from tests.engine.old_store import CREATED, OLD, SPEC, OldStudy, counts_of, key_of, write_old_store
+from tests.engine.made_rows import made_record, made_study, rich_record, same
+from tests.engine.old_store import (
+    CREATED,
+    OLD,
+    SPEC,
+    OldStudy,
+    counts_of,
+    key_of,
+    write_old_store,
+    write_store_2,
+)
 
 KILLED_WHILE_UPGRADING = """
 import os, signal, sys
@@ -193,3 +204,45 @@ def test_several_that_open_an_old_store_at_once_upgrade_it_once(tmp_path: Path) 
     for reader in readers:
         reader.join()
     assert found == [15] * 4
+
+
+def test_a_store_of_version_2_keeps_everything_and_its_noise_runs_are_of_seeds(tmp_path: Path) -> None:
+    planned = made_study(methods=("bare", "ewc"))
+    noisy = replace(planned.runs[1], noise=1, keys=("c", "d"))
+    planned = replace(planned, runs=(*planned.runs, noisy))
+    records = [rich_record("a"), made_record("b"), made_record("c", seed=3)]
+    write_store_2(tmp_path / "x.db", planned, records)
+    whole = (tmp_path / "x.db").read_bytes()
+    with Store(tmp_path / "x.db") as store:
+        study = store.study()
+        assert study == replace(planned.study, number=1, created=CREATED)
+        assert store.learners(1) == list(planned.learners)
+        assert store.runs(1) == [*planned.runs[:2], replace(noisy, floor="seeds")]
+        assert all(same(record, found) for record, found in zip(records, store.records(), strict=True))
+        assert store.failed() == {"k": "out of memory"}
+        assert store.checked("method")
+        assert not store.verify().damages
+    with closing(sqlite3.connect(tmp_path / "x.db.v2")) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+    assert (tmp_path / "x.db").read_bytes() != whole
+
+
+def test_a_damaged_row_of_version_2_is_refused_by_name_and_the_store_left_as_it_was(tmp_path: Path) -> None:
+    write_store_2(tmp_path / "x.db", made_study(), [made_record("a"), made_record("b")])
+    with closing(sqlite3.connect(tmp_path / "x.db")) as connection, connection:
+        connection.execute("UPDATE records SET host = 'there' WHERE key = 'b'")
+    with pytest.raises(InputError, match=r"x\.db: a store of version 2, .*: table records, row b: damaged"):
+        Store(tmp_path / "x.db")
+    with closing(sqlite3.connect(tmp_path / "x.db")) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert connection.execute("SELECT count(*) FROM records").fetchone() == (2,)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_store_that_was_upgraded_is_not_taken_for_an_old_one(tmp_path: Path, version: int) -> None:
+    Store(tmp_path / "x.db").close()
+    with closing(sqlite3.connect(tmp_path / "x.db")) as connection:
+        connection.execute(f"PRAGMA user_version = {version}")
+    with pytest.raises(InputError, match=rf"x\.db: damaged: its tables are not those of a store of version {version}"):
+        Store(tmp_path / "x.db")
+    assert [file.name for file in tmp_path.iterdir()] == ["x.db"]
