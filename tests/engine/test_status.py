@@ -1,8 +1,10 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from skeleton_cgl.engine.status import describe_status, status_of, status_values
 from skeleton_cgl.engine.store import Store
+from tests.conftest import Run
 from tests.engine.made_rows import made_record, made_study
 
 
@@ -94,3 +96,43 @@ def test_the_values_for_json_have_the_names_they_always_had(tmp_path: Path) -> N
         "machines": {},
         "sources": [],
     }
+
+
+def test_notes_machines_and_sources_are_told_by_study_and_repeat(run: Run, tmp_path: Path) -> None:
+    planned = made_study(keys=("a", "b"))
+    again = replace(planned.runs[0], repeat=1, keys=("c", "d"))
+    here = (("processor", "EPYC 7B12 23/49/0"), ("instructions", "AVX2 fma"), ("threads", "1"), ("torch", "2.13.0"))
+    there = (("processor", "Xeon 6/85/7"), ("instructions", "AVX512 fma"), ("threads", "4"), ("torch", "2.13.0"))
+    fingerprints = {"a": here, "b": here, "c": here, "d": there}
+    with Store(tmp_path / "x.db") as store:
+        notes = ("split: 12 clips of test are in training", "split: all subjects are shared")
+        store.add_study(replace(planned.study, notes=notes), planned.learners, (*planned.runs, again))
+        for key, fingerprint in fingerprints.items():
+            made = replace(made_record(key).made, fingerprint=fingerprint, versions=(("source", f"of {key < 'd'}"),))
+            store.add([("stage", replace(made_record(key), made=made))])
+    code, printed, _ = run("status", tmp_path / "x.db")
+    assert code == 0
+    assert printed.splitlines()[3:] == [
+        "   1 of 1 planned orders finished, by every learner in every repeat",
+        *(f"   {note}" for note in notes),
+        "   repeat 0: EPYC 7B12 23/49/0, AVX2 fma, 1 thread, torch 2.13.0",
+        "   repeat 1: EPYC 7B12 23/49/0, AVX2 fma, 1 thread, torch 2.13.0",
+        "   repeat 1: Xeon 6/85/7, AVX512 fma, 4 threads, torch 2.13.0",
+        "   source of True, of False",
+    ]
+    (values,) = json.loads(run("status", tmp_path / "x.db", "--json")[1])
+    assert values["notes"] == list(notes)
+    assert [len(words) for words in values["machines"].values()] == [1, 2]
+    assert values["sources"] == ["of True", "of False"]
+
+
+def test_orders_begun_are_counted_among_those_planned_and_noise_is_not(tmp_path: Path) -> None:
+    planned = made_study(keys=("a", "b"), methods=("bare", "ewc"))
+    other = replace(planned.runs[0], order=((2,), (0, 1)), keys=("c", "d"))
+    noisy = replace(planned.runs[0], noise=1, floor="seeds", keys=("e", "f"))
+    with Store(tmp_path / "x.db") as store:
+        store.add_study(planned.study, planned.learners, (*planned.runs, other, noisy))
+    add_records(tmp_path / "x.db", a=1, b=1, e=1, f=1, a1=1)
+    text = describe_status(status_of(tmp_path / "x.db"))
+    assert "bare, Net #1, training.epochs=3, repeat 0: 1 of 2 planned orders finished" in text
+    assert text.count("planned orders") == 1
