@@ -25,15 +25,21 @@ class Backbone(nn.Module):
     in `takes`; it gets `Places` in a graph, and gives an embedding for each.
 
     younger, gone: parameters that came or went while records were kept, each with the value that means "as before", so
-    that keys stay what they were.
+    that keys stay what they were. version: raised when the backbone comes to other numbers; keys have it.
     """
 
     takes: ClassVar[Literal["clips", "graph"]] = "clips"
     younger: ClassVar[Mapping[str, Any]] = {}
     gone: ClassVar[Mapping[str, Any]] = {}
+    version: ClassVar[int] = 1
 
     identity: Hashable = None
     """Class and parameters, set by `make_backbone`; backbones of one identity arrange alike."""
+
+    @classmethod
+    def spelled_out(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters of a built-in backbone with what they leave unsaid, so that one meaning has one key."""
+        return parameters
 
     def arrange(self, clips: Any) -> Any:
         """Return the clips (N, C, T, V) of a data set in the form `forward` wants: tensors with N rows."""

@@ -16,20 +16,17 @@ import numpy as np
 from skeleton_cgl.backbones.backbone import backbones_for
 from skeleton_cgl.blame import blaming
 from skeleton_cgl.engine.draws import FLOORS, FloorKind
+from skeleton_cgl.engine.identity import code_of_scenario, identity_of
 from skeleton_cgl.engine.learners import make_learner
 from skeleton_cgl.engine.orders import AskedOrder, make_orders
 from skeleton_cgl.engine.rows import LearnerRow, RunRow, StudyRow
 from skeleton_cgl.engine.study import Component, Study
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.learner import Learner
-from skeleton_cgl.process import choose_device
-from skeleton_cgl.registry import METHODS, SCENARIOS
+from skeleton_cgl.registry import METHODS
 from skeleton_cgl.scenarios.lessons import Order, Prefix, describe, tokens
 from skeleton_cgl.scenarios.scenario import Scenario
 from skeleton_cgl.seeds import seed_of
-
-RECORD_VERSION = 2
-"""Changes when the same study would give other records."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +108,7 @@ class Plan:
         """The digests of all scenarios, variant by variant; then those of the code of users' own, if any takes part."""
         codes: dict[str | None, None] = {}
         for variant, (scenario, *_) in zip(self.variants, self.scenarios, strict=True):
-            codes[_code_of_scenario(variant)] = None
+            codes[code_of_scenario(variant)] = None
             for components, registry in (
                 (variant.backbone, backbones_for(scenario.facts.takes)),
                 (variant.methods, METHODS),
@@ -212,28 +209,17 @@ def _add_learner(plan: Plan, root: Stage) -> None:
     """Add all runs of a learner; `root` says which, at which point of the sweep."""
     study, scenarios = plan.variants[root.variant], plan.scenarios[root.variant]
     orders = make_orders(study.orders, scenarios[0].default, scenarios[0].unit_kind)
-    training = study.training.model_dump(mode="json", exclude=study.training.as_before)
-    identity = {
-        "version": RECORD_VERSION,
-        "training": {**training, "device": choose_device(study.training.device).type},
-        "backbone": root.backbone.identity(backbones_for(scenarios[0].facts.takes)),
-        "method": root.method.identity(METHODS),
-    }
-    code = _code_of_scenario(study)
-    if code is not None:
-        identity["scenario code"] = code
     sequence = _sequence(study, orders)
     for repeat in range(len(scenarios)):
-        identity["seed"] = _seed_in_keys(study, repeat)
+        identities: dict[int, str] = {}
         for wanted in _runs(plan, root.variant, orders, sequence):
             stage = replace(root, repeat=repeat, noise=wanted.noise, division=wanted.division)
             _, scenario = plan.setting(stage)
-            own = json.dumps({**identity, "scenario": scenario.digest}, sort_keys=True)
-            _add_run(plan, own, stage, scenario.lessons(wanted.asked.order), wanted)
-
-
-def _code_of_scenario(study: Study) -> str | None:
-    return SCENARIOS.code_of(study.scenario.get("kind", "skeleton"))
+            if stage.division not in identities:
+                identity = identity_of(study, scenario, root.backbone, root.method)
+                decided = {**identity, "seed": _seed_in_keys(study, repeat), "scenario": scenario.digest}
+                identities[stage.division] = json.dumps(decided, sort_keys=True)
+            _add_run(plan, identities[stage.division], stage, scenario.lessons(wanted.asked.order), wanted)
 
 
 def _seed_in_keys(study: Study, repeat: int) -> int | list[int]:

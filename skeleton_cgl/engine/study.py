@@ -7,7 +7,8 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from types import NoneType
+from typing import Any, Literal, Self, get_args
 
 from pydantic import Field, field_validator
 
@@ -21,6 +22,9 @@ from skeleton_cgl.registry import Registry, arguments_of
 from skeleton_cgl.scenarios.scenario import Scenario
 from skeleton_cgl.scenarios.settings import check_scenario, make_scenario
 from skeleton_cgl.seeds import seed_of
+
+_WHOLE_FLOATS = 2**53
+"""Up to here every whole number is a float."""
 
 
 class Component(Checked):
@@ -38,30 +42,54 @@ class Component(Checked):
         return {"name": self.name, **({"label": self.label} if self.label else {}), **self.parameters}
 
     def identity(self, registry: Registry) -> dict[str, Any]:
-        """Return what decides what the component does: class, all parameters, and the code of a user's own.
+        """Return what decides what the component does: class, version, all parameters, and the code of a user's own.
 
         A parameter that came or went while records were kept stands at the value that means "as before", so that old
         keys stay: see `younger` and `gone` of backbones and methods.
         """
         found = registry.find(self.name)
+        arguments = arguments_of(found)
         defaults = {
             name: argument.default
-            for name, argument in arguments_of(found).items()
+            for name, argument in arguments.items()
             if argument.default is not inspect.Parameter.empty
         }
-        parameters = {**found.gone, **defaults, **self.parameters}
+        given = {name: _spelled(value, arguments.get(name)) for name, value in self.parameters.items()}
+        parameters = {**found.gone, **defaults, **given}
+        if registry.is_built_in(self.name):
+            parameters = found.spelled_out(parameters)
         for name, as_before in found.younger.items():
             if parameters.get(name) == as_before:
                 del parameters[name]
-        identity = {"class": found.__qualname__, "parameters": parameters}
         code = registry.code_of(self.name)
-        return identity if code is None else {**identity, "code": code}
+        return {
+            "class": found.__qualname__,
+            "parameters": parameters,
+            **({} if found.version == 1 else {"version": found.version}),
+            **({} if code is None else {"code": code}),
+        }
 
     def row(self, registry: Registry) -> ComponentRow:
         """Return the component as the store keeps it."""
         identity = self.identity(registry)
         digest = hashlib.sha256(json.dumps(identity, sort_keys=True, default=repr).encode()).hexdigest()
         return ComponentRow(self.name, self.label, tuple(self.parameters.items()), identity["class"], digest)
+
+
+def _spelled(value: Any, argument: inspect.Parameter | None) -> Any:
+    """Return the value of a parameter; a number in one spelling, the default's where it equals that, else a float's.
+
+    Whole numbers and fractions are told apart unless the argument is a float, perhaps or None. A whole number that is
+    no float stays as it is.
+    """
+    if argument is None or type(value) not in (int, float):
+        return value
+    kinds = get_args(argument.annotation) or (argument.annotation,)
+    if [kind for kind in kinds if kind is not NoneType] != [float]:
+        return value
+    if value == argument.default:
+        return argument.default
+    return float(value) if abs(value) <= _WHOLE_FLOATS else value
 
 
 def _component(value: Any) -> Any:

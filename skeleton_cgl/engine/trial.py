@@ -18,7 +18,8 @@ from tqdm import tqdm
 
 from skeleton_cgl.blame import blamed
 from skeleton_cgl.engine.contents import attributes_of, differing
-from skeleton_cgl.engine.plan import RECORD_VERSION, Plan, Stage
+from skeleton_cgl.engine.identity import RECORD_VERSION
+from skeleton_cgl.engine.plan import Plan, Stage
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.engine.study import Study
 from skeleton_cgl.errors import InputError

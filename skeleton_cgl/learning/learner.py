@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -95,7 +95,12 @@ def _told(found: object, expected: tuple[int, ...]) -> str:
 
 
 class Learner:
-    """Learns lessons one after the other and answers queries."""
+    """Learns lessons one after the other and answers queries.
+
+    version: raised when learning, the head or the training recipe come to other numbers; keys have it.
+    """
+
+    version: ClassVar[int] = 1
 
     def __init__(self, model: Model, method: Method, training: Training, problem: Problem, seed: int) -> None:
         self.device = ready_device(training)

@@ -28,11 +28,18 @@ class Method:
     numbers, text, lists and dicts; what it forgets to give is found out before a study runs.
 
     younger, gone: parameters that came or went while records were kept, each with the value that means "as before".
+    version: raised when the method comes to other numbers; keys have it, and with it what derives from the method.
     """
 
     needs: ClassVar[frozenset[Need]] = frozenset()
     younger: ClassVar[Mapping[str, Any]] = {}
     gone: ClassVar[Mapping[str, Any]] = {}
+    version: ClassVar[int] = 1
+
+    @classmethod
+    def spelled_out(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters of a built-in method with what they leave unsaid, so that one meaning has one key."""
+        return parameters
 
     def begin_lesson(self, learner: "Learner", experience: Experience) -> None:
         """Called before a lesson is learned."""

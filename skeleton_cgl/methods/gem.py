@@ -7,7 +7,7 @@ from scipy.optimize import nnls
 from torch import Tensor
 
 from skeleton_cgl.learning.method import LearningFailed, Method
-from skeleton_cgl.methods.memory import Memory
+from skeleton_cgl.methods.memory import Memory, with_fraction
 from skeleton_cgl.scenarios.scenario import Experience
 
 if TYPE_CHECKING:
@@ -25,8 +25,12 @@ class GEM(Method):
             raise ValueError(f"margin {margin} is negative")
         self.margin = margin
         # A task's memory passes through the backbone alone, and BatchNorm needs two.
-        self.memory = Memory(0.2 if fraction is None and count is None else fraction, count, fewest=2)
+        self.memory = Memory(**with_fraction({"fraction": fraction, "count": count}), fewest=2)
         self._remembered: list[Batch] = []
+
+    @classmethod
+    def spelled_out(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        return with_fraction(parameters)
 
     def begin_lesson(self, learner: "Learner", experience: Experience) -> None:
         past = self.memory.of_tasks(experience.training.pool)

@@ -10,6 +10,14 @@ from skeleton_cgl.scenarios.inputs import Pool
 from skeleton_cgl.scenarios.scenario import Experience, Samples
 
 _COLUMNS = ("ids", "labels", "step")
+_FRACTION = 0.2
+"""Kept where neither a fraction nor a count is given."""
+
+
+def with_fraction(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a method with the fraction that is kept where neither that nor a count is given."""
+    unsaid = all(parameters.get(name, "no parameter") is None for name in ("fraction", "count"))
+    return {**parameters, "fraction": _FRACTION} if unsaid else parameters
 
 
 class Memory:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from skeleton_cgl.learning.method import Method
-from skeleton_cgl.methods.memory import Memory
+from skeleton_cgl.methods.memory import Memory, with_fraction
 from skeleton_cgl.scenarios.scenario import Experience, Samples, join
 
 if TYPE_CHECKING:
@@ -14,7 +14,11 @@ class Replay(Method):
     """Learns the task loss on the new task and the memory of past tasks together, in one forward pass."""
 
     def __init__(self, fraction: float | None = None, count: int | None = None) -> None:
-        self.memory = Memory(0.2 if fraction is None and count is None else fraction, count)
+        self.memory = Memory(**with_fraction({"fraction": fraction, "count": count}))
+
+    @classmethod
+    def spelled_out(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        return with_fraction(parameters)
 
     def lesson_samples(self, learner: "Learner", experience: Experience) -> Samples:  # noqa: ARG002
         return join([*self.memory.of_tasks(experience.training.pool), experience.training])

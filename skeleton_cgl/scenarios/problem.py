@@ -59,7 +59,8 @@ class Columns(Protocol):
 class Problem(Protocol):
     """One class, many labels, a link: the loss of outputs, and the worth of answers.
 
-    metrics: the names of what `measure` gives, the larger the better; tables and disparities are of the first.
+    metrics: the names of what `measure` gives, the larger the better; tables and disparities are of the first. version:
+    raised when losses or scores come to other numbers; keys have it, and a problem without one is in its first.
     """
 
     @property

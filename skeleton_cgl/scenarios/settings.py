@@ -1,7 +1,7 @@
 """Scenarios by kind: from the fields of a study file to a scenario, checked before any data is read."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from skeleton_cgl.blame import blaming
 from skeleton_cgl.config import Checked, check
@@ -11,7 +11,12 @@ from skeleton_cgl.scenarios.scenario import Scenario
 
 
 class ScenarioSettings(Checked):
-    """The fields of one kind of scenario: derive from this, with a field `kind`, and make the scenario of them."""
+    """The fields of one kind of scenario: derive from this, with a field `kind`, and make the scenario of them.
+
+    version: raised when the same fields give other lessons, queries or scores that the scenario's digest does not tell.
+    """
+
+    version: ClassVar[int] = 1
 
     def make(self, seed: int) -> Scenario:  # noqa: ARG002
         """Return the scenario, what it draws drawn from `seed`."""

@@ -1,7 +1,8 @@
 """Dividing samples into training, validation and test parts: by class, by performance or by group."""
 
 from collections.abc import Sequence
-from math import inf
+from fractions import Fraction
+from math import gcd, inf, lcm
 from typing import Literal
 
 import numpy as np
@@ -34,7 +35,17 @@ class Split(Checked):
     def _parts_are_not_empty(cls, ratios: tuple[float, float, float]) -> tuple[float, float, float]:
         if not all(0 < ratio < inf for ratio in ratios):
             raise ValueError(f"training, validation and test must each be a number more than 0, found {ratios}")
-        return ratios
+        return _in_lowest_terms(ratios)
+
+
+def _in_lowest_terms(ratios: tuple[float, float, float]) -> tuple[float, float, float]:
+    """Return ratios as the smallest whole numbers in the same proportion: 80:10:10 and 0.8:0.1:0.1 are 8:1:1."""
+    # As they are written: 0.1 is a tenth, and not the binary fraction nearest to it.
+    exact = [Fraction(repr(ratio)) for ratio in ratios]
+    unit = Fraction(gcd(*(each.numerator for each in exact)), lcm(*(each.denominator for each in exact)))
+    training, validation, test = (each / unit for each in exact)
+    # Beyond, not every whole number is a float.
+    return ratios if max(training, validation, test) > 2**53 else (float(training), float(validation), float(test))
 
 
 def settle(split: Split, performances: np.ndarray | None) -> Split:
