@@ -1,0 +1,263 @@
+"""Tiny studies, one or more for every built-in component, and the numbers they come to in float64.
+
+In float64 what a processor's sums differ in is too small to be felt within a few steps; in float32 it is not. Left out,
+since it depends on the last bit even so: TWP with β > 0 on ST-GCN, whose gradient has entries that are zero but for
+rounding, of which ‖∇L‖₁ takes the sign; and dropout, which is drawn otherwise where MKL is not.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from skeleton_cgl import Study
+from skeleton_cgl.backbones.backbone import backbones_for
+from skeleton_cgl.engine.plan import make_plan
+from skeleton_cgl.graphs.batches import Graphs, Places
+from skeleton_cgl.learning.learner import Learner
+from skeleton_cgl.process import settle
+from skeleton_cgl.registry import METHODS, SCENARIOS
+from skeleton_cgl.scenarios.inputs import Clips, Inputs, Pool
+from skeleton_cgl.scenarios.scenario import Scenario
+from tests.core.cases import MADE_UP
+from tests.graphs.planetoid_files import write_planetoid
+from tests.scenarios.small import write_small
+
+Numbers = dict[str, list[float]]
+
+_TRAINING = {"epochs": 3, "learning_rate": 0.01, "device": "cpu"}
+_CLASS_ORDER = {"given": [[[2, 3], [0, 1]]]}
+_DOMAIN_ORDER = {"given": [[[2], [0]]]}
+_BY_CLASS = {"split": {"by": "class"}}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A study of two lessons, or of a stream; tolerance: how far its numbers may be off, relative to them."""
+
+    name: str
+    method: Any = "bare"
+    backbone: Any = field(default_factory=lambda: {"name": "gcn", "width": 4})
+    scenario: dict[str, Any] = field(default_factory=lambda: dict(_BY_CLASS))
+    training: dict[str, Any] = field(default_factory=dict)
+    orders: dict[str, Any] = field(default_factory=lambda: dict(_CLASS_ORDER))
+    tolerance: float = 1e-6
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What the numbers belong to, as JSON has it."""
+        parts = ("method", "backbone", "scenario", "training", "orders")
+        return {part: getattr(self, part) for part in parts}
+
+
+def _method(name: str, **parameters: Any) -> Case:
+    return Case(_words(name, parameters), {"name": name, **parameters})
+
+
+def _backbone(name: str, **parameters: Any) -> Case:
+    return Case(_words(name, parameters), "bare", {"name": name, **parameters})
+
+
+def _training(**fields: Any) -> Case:
+    return Case(_words("training", fields), "replay", training=fields)
+
+
+def _skeleton(name: str, **fields: Any) -> Case:
+    return Case(f"skeleton {name}", scenario={**_BY_CLASS, **fields})
+
+
+def _graph(kind: str, method: str = "bare", orders: dict[str, Any] = _CLASS_ORDER, **fields: Any) -> Case:
+    words = _words(Path(kind).stem, {"method": method, **fields})
+    return Case(words, method, scenario={"kind": kind, **fields}, orders=orders)
+
+
+def _made_up(name: str) -> str:
+    return f"{name}.py"
+
+
+def _words(name: str, fields: dict[str, Any]) -> str:
+    return " ".join([name, *(f"{key}={value}" for key, value in fields.items())])
+
+
+CASES = (
+    *(_method(name) for name in ("bare", "joint", "replay", "ewc", "mas", "twp", "lwf", "gem")),
+    _method("replay", count=3),
+    _method("ewc", strength=100.0, importance="sample"),
+    _method("mas", strength=10.0, importance="absolute"),
+    _method("twp", lambda_l=100.0, lambda_t=10.0, beta=0.0),
+    _method("lwf", strength=10.0, temperature=0.5),
+    _method("gem", margin=0.5, count=4),
+    _backbone("gcn", width=3, depth=1),
+    _backbone("gcn", width=3, depth=3),
+    _backbone("stgcn", width=4, depth=2, kernel=3),
+    Case("twp beta=0 on stgcn", {"name": "twp", "beta": 0.0}, {"name": "stgcn", "width": 4, "kernel": 3}),
+    _training(optimizer="sgd"),
+    _training(batch_size=7),
+    _training(weight_decay=0.1),
+    _training(reset_optimizer=True),
+    _training(patience=1, epochs=6, learning_rate=0.3),
+    _skeleton("task-il", setting="task-il"),
+    _skeleton("by subject", split={"by": "subject"}),
+    _skeleton("by view", split={"by": "view", "ratios": [2, 1, 1], "test": [2]}),
+    _skeleton("prepared", preparation={"frames": 6, "scale": "axes", "fit": "repeat", "stream": "bone-motion"}),
+    # Clips are turned in float32.
+    replace(_skeleton("augmented", augmentation={}), tolerance=1e-4),
+    Case("task-il lwf", "lwf", scenario={**_BY_CLASS, "setting": "task-il"}),
+    _graph("node", setting="class-il", data="planetoid"),
+    _graph("node", "twp", setting="task-il", data="planetoid"),
+    _graph(_made_up("groups"), "ewc", _DOMAIN_ORDER),
+    _graph(_made_up("labels"), setting="class-il"),
+    _graph(_made_up("labels"), "lwf", setting="task-il"),
+    _graph(_made_up("links"), orders=_DOMAIN_ORDER),
+    _graph(_made_up("links"), "lwf", _DOMAIN_ORDER),
+    _graph(_made_up("stream")),
+    _graph(_made_up("whole_graphs"), "twp"),
+)
+
+
+def study_of(case: Case, folder: Path) -> Study:
+    return Study(
+        name=case.name,
+        scenario=_with_data(case.scenario, folder),
+        backbone=case.backbone,
+        methods=[case.method],
+        orders=case.orders,
+        training={**_TRAINING, **case.training},
+    )
+
+
+def _with_data(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
+    kind = fields.get("kind", "skeleton")
+    if kind == "skeleton":
+        return {**fields, "data": str(_archive(folder))}
+    if kind == "node":
+        return {**fields, "data": str(_planetoid(folder))}
+    own = Path(__file__).parent / kind
+    return {**fields, "kind": str(own if own.exists() else MADE_UP / kind)}
+
+
+@cache
+def _archive(folder: Path) -> Path:
+    return write_small(folder / "small.h5")
+
+
+@cache
+def _planetoid(folder: Path) -> Path:
+    (folder / "planetoid").mkdir()
+    return write_planetoid(folder / "planetoid")
+
+
+def versions_of(case: Case, folder: Path) -> dict[str, int]:
+    """Return the versions of all that takes part in a case: its numbers may change when one of them does."""
+    study = study_of(case, folder)
+    scenario = study.make_scenario(0)
+    problem = type(scenario.problem)
+    backbone, method = study.backbone[0].name, study.methods[0].name
+    return {
+        "learner": Learner.version,
+        f"method {method}": METHODS.find(method).version,
+        f"backbone {backbone}": backbones_for(scenario.facts.takes).find(backbone).version,
+        f"scenario {Path(study.scenario.get('kind', 'skeleton')).stem}": SCENARIOS.find(
+            study.scenario.get("kind", "skeleton")
+        ).version,
+        f"problem {problem.__name__}": getattr(problem, "version", 1),
+    }
+
+
+def numbers_of(case: Case, folder: Path) -> Numbers:
+    """Return what a case comes to, after each lesson: weights, answers and scores, each as a few sums."""
+    settle()
+    study = study_of(case, folder)
+    plan = make_plan(study)
+    stages = [plan.stages[key] for key in plan.runs[0].keys]
+    scenario: Any = InDouble(plan.setting(stages[0])[1])
+    learner = stages[0].new_learner(study, plan.setting(stages[0])[1])
+    learner.model.double()
+    numbers: Numbers = {}
+    for step, stage in enumerate(stages, start=1):
+        experience, queries = scenario.experience(stage.prefix), scenario.queries(stage.prefix)
+        with _in_double():
+            learner.learn(experience, stage.seed(study))
+            answers = learner.answer(queries)
+        given = answers[answers.isfinite()]
+        numbers[f"answers {step}"] = _sums(given)
+        numbers[f"weights {step}"] = _sums(learner.parameter_vector().detach())
+        for score in scenario.score(answers, stage.prefix):
+            numbers[f"{score.part} {score.metric} {step}"] = np.nan_to_num(score.values, nan=-1).tolist()
+    return numbers
+
+
+def _sums(values: Tensor) -> list[float]:
+    return [float(values.abs().mean()), float(values.square().mean().sqrt())]
+
+
+@contextmanager
+def _in_double() -> Iterator[None]:
+    usual = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(usual)
+
+
+class InDouble:
+    """A scenario whose samples come in float64."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+        self._pools: dict[int, Pool] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._scenario, name)
+
+    def experience(self, prefix: Any) -> Any:
+        found = self._scenario.experience(prefix)
+        parts = {part: getattr(found, part) for part in ("training", "validation")}
+        return replace(found, **{part: replace(each, pool=self._double(each.pool)) for part, each in parts.items()})
+
+    def queries(self, prefix: Any) -> Any:
+        found = self._scenario.queries(prefix)
+        return replace(found, pool=self._double(found.pool))
+
+    def _double(self, pool: Pool) -> Any:
+        return self._pools.setdefault(id(pool), DoublePool(pool))
+
+
+class DoublePool:
+    """The samples of a pool in float64."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self.digest = f"{pool.digest} in float64"
+        self.augmented = pool.augmented
+
+    def whole(self) -> Inputs:
+        return _doubled(self._pool.whole())
+
+    def drawn(self, ids: Tensor, random: np.random.Generator) -> Inputs:
+        return _doubled(self._pool.drawn(ids, random))
+
+
+def _doubled(inputs: Any) -> Any:
+    double: dict[type, Callable[[Any], Any]] = {
+        Clips: lambda clips: replace(clips, parts=clips.parts.double()),
+        Places: lambda places: replace(places, features=places.features.double()),
+        Graphs: lambda graphs: Graphs(tuple(map(_doubled_graph, graphs.members))),
+    }
+    return double[type(inputs)](inputs)
+
+
+def _doubled_graph(graph: Any) -> Any:
+    graph = graph.clone()
+    graph.ndata["features"] = graph.ndata["features"].double()
+    return graph

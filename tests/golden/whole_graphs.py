@@ -1,0 +1,50 @@
+"""One class per graph, two classes a task: rings and stars with features of their own, for backbones that read out."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from skeleton_cgl.graphs.batches import Graphs, graph_of
+from skeleton_cgl.parts import TEST, TRAINING, VALIDATION
+from skeleton_cgl.scenarios.classes import ClassTasks
+from skeleton_cgl.scenarios.inputs import Inputs
+from skeleton_cgl.scenarios.labelled import LabelledSamples
+from skeleton_cgl.scenarios.scenario import Facts
+from skeleton_cgl.scenarios.settings import ScenarioSettings
+
+CLASSES, EACH, FEATURES = 4, 7, 3
+_PARTS = (TRAINING, TRAINING, TRAINING, TRAINING, TRAINING, VALIDATION, TEST)
+
+
+class WholeGraphsSettings(ClassTasks, ScenarioSettings):
+    kind: str
+
+    def make(self, seed: int) -> LabelledSamples:
+        labels = np.tile(np.arange(CLASSES), EACH)
+        parts = np.repeat(_PARTS, CLASSES)
+        names = tuple(f"class {label}" for label in range(CLASSES))
+        facts = Facts("graph", {"features": FEATURES})
+        return LabelledSamples(GraphsPool(labels, seed), labels, parts, names, self, facts, b"whole graphs")
+
+
+class GraphsPool:
+    digest = "whole graphs"
+    augmented = False
+
+    def __init__(self, labels: np.ndarray, seed: int) -> None:
+        random = np.random.default_rng(seed)
+        members = []
+        for label in labels:
+            nodes = int(random.integers(3, 6))
+            others = np.arange(1, nodes)
+            ends = np.stack([others - 1 if label % 2 else np.zeros_like(others), others])
+            graph = graph_of(np.concatenate([ends, ends[::-1], np.tile(np.arange(nodes), (2, 1))], axis=1), nodes)
+            graph.ndata["features"] = torch.from_numpy(random.normal(label, 1, (nodes, FEATURES)).astype(np.float32))
+            members.append(graph)
+        self._members = Graphs(tuple(members))
+
+    def whole(self) -> Inputs:
+        return self._members
+
+    def drawn(self, ids: Tensor, random: np.random.Generator) -> Inputs:  # noqa: ARG002
+        return self._members.rows(ids)
