@@ -5,22 +5,20 @@ built-in component is a module of its kind's package, found by the module's name
 entry point in the group of the kind. Nothing is imported until it is asked for.
 """
 
-import hashlib
 import importlib
 import inspect
 import pkgutil
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from skeleton_cgl.blame import blamed, blamed_on_file
 from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.userfiles import UserFile
 
 
 @dataclass(frozen=True)
@@ -48,10 +46,15 @@ class Registry:
         return name in _modules(self.package)
 
     def code_of(self, name: str) -> str | None:
-        """Return a digest of the file that a component of a user's own is in; None for a built-in one."""
+        """Return a digest of the file that a component of a user's own is in, and of all modules of theirs it imports.
+
+        None for a built-in one.
+        """
         if self.is_built_in(name):
             return None
-        return hashlib.sha256(Path(inspect.getfile(self.find(name))).read_bytes()).hexdigest()
+        found = self.find(name)
+        known_by = "" if name.endswith(".py") else found.__module__
+        return UserFile.read(Path(inspect.getfile(found)).resolve(), known_by).digest
 
     def find(self, name: str) -> type[Any]:
         """Return the class called `name`; refuse what is not found or not of this kind, saying what was expected."""
@@ -79,7 +82,9 @@ class Registry:
         if not path.is_file():
             raise InputError(f"{self.kind} {path}: no such file")
         try:
-            module = UserFile(path.resolve(), path.read_bytes()).module()
+            module = UserFile.read(path.resolve()).module()
+        except InputError as error:
+            raise InputError(f"{self.kind} {path}: {error}") from error
         except Exception as error:
             raise InputError(
                 f"{self.kind} {path}: cannot be imported: {blamed_on_file(error, path.resolve())}"
@@ -156,34 +161,6 @@ def arguments_of(found: type[Any]) -> dict[str, inspect.Parameter]:
         for argument in signature.parameters.values()
         if argument.kind in (argument.POSITIONAL_OR_KEYWORD, argument.KEYWORD_ONLY)
     }
-
-
-@dataclass(frozen=True)
-class UserFile:
-    """A Python file of a user's own, as it was when it was read."""
-
-    path: Path
-    content: bytes
-
-    def module(self) -> ModuleType:
-        """Return the module of the file, the same one for as long as its content is the same."""
-        # Among the known modules, so that dataclasses in it find it; by content, since two files may have one name.
-        digest = hashlib.sha256(str(self.path).encode() + self.content).hexdigest()
-        name = f"skeleton_cgl_file_{self.path.stem}_{digest[:8]}"
-        if self not in _LOADED:
-            module = sys.modules[name] = ModuleType(name)
-            module.__file__ = str(self.path)
-            exec(compile(self.content, str(self.path), "exec"), vars(module))
-            _LOADED[self] = module
-        return _LOADED[self]
-
-
-_LOADED: dict[UserFile, ModuleType] = {}
-
-
-def loaded_files() -> tuple[UserFile, ...]:
-    """Return the files of users' own that are loaded; another process has to load them to know what they define."""
-    return tuple(_LOADED)
 
 
 @cache

@@ -15,8 +15,8 @@ from skeleton_cgl.engine.plan import Plan, Stage
 from skeleton_cgl.engine.stage import Branch, EpochProgress, Outcome, learn_branch
 from skeleton_cgl.engine.study import Study
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.registry import UserFile, loaded_files
 from skeleton_cgl.scenarios.scenario import Scenario
+from skeleton_cgl.userfiles import UserFile, loaded_files
 
 _COUNT_AGAIN_SECONDS = 5.0
 """How often a cluster is asked how many workers it has; they may come and go."""

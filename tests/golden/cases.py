@@ -1,8 +1,9 @@
 """Tiny studies, one or more for every built-in component, and the numbers they come to in float64.
 
-In float64 what a processor's sums differ in is too small to be felt within a few steps; in float32 it is not. Left out,
-since it depends on the last bit even so: TWP with β > 0 on ST-GCN, whose gradient has entries that are zero but for
-rounding, of which ‖∇L‖₁ takes the sign; and dropout, which is drawn otherwise where MKL is not.
+In float64 what a processor's sums differ in is too small to be felt within a few steps; in float32 it is not. First
+weights are drawn in float32 all the same, so that numbers may be off by some 10⁻⁶. Left out, since it depends on the
+last bit even so: TWP with β > 0 on ST-GCN, whose gradient has entries that are zero but for rounding, of which ‖∇L‖₁
+takes the sign; and dropout, which is drawn otherwise where MKL is not.
 """
 
 from collections.abc import Callable, Iterator
@@ -47,7 +48,7 @@ class Case:
     scenario: dict[str, Any] = field(default_factory=lambda: dict(_BY_CLASS))
     training: dict[str, Any] = field(default_factory=dict)
     orders: dict[str, Any] = field(default_factory=lambda: dict(_CLASS_ORDER))
-    tolerance: float = 1e-6
+    tolerance: float = 1e-5
 
     def __str__(self) -> str:
         return self.name

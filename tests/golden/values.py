@@ -43,8 +43,8 @@ def complaint(case: Case, golden: Golden | None, found: Golden) -> str | None:
         if not off:
             return None
         return (
-            f"{case}: comes to other numbers ({off}), and every version is as it was. Records made before and now would "
-            "have the same keys. Undo the change, or raise the `version` of the component whose numbers changed "
+            f"{case}: comes to other numbers ({off}), and every version is as it was. Records made before and now "
+            "would have the same keys. Undo the change, or raise the `version` of the component whose numbers changed "
             f"({', '.join(found.versions)}) and write the new numbers by `{COMMAND}`"
         )
     return f"{case}: the numbers are of versions {golden.versions}, now {found.versions}; write them by `{COMMAND}`"
