@@ -29,4 +29,5 @@ Anyway = Annotated[
     bool, typer.Option("--anyway", help="Also where our study is unlike the published one; differences are marked.")
 ]
 Retry = Annotated[bool, typer.Option("--retry", help="Run again what failed before.")]
+Mix = Annotated[bool, typer.Option("--mix", help="Go on with a repeat that was begun on another kind of machine.")]
 Traceback = Annotated[bool, typer.Option("--traceback", help="Show the whole way to every error.")]

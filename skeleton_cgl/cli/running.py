@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from skeleton_cgl.cli.options import Changes, Cluster, NewStore, Retry, StoreFile, StudyFile, Traceback, Workers
+from skeleton_cgl.cli.options import Changes, Cluster, Mix, NewStore, Retry, StoreFile, StudyFile, Traceback, Workers
 
 running = typer.Typer()
 
@@ -22,6 +22,7 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and about how long it takes.")] = False,
     no_tree: Annotated[bool, typer.Option("--no-tree", help="Run every order alone, sharing nothing.")] = False,
     retry: Retry = False,
+    mix: Mix = False,
     traceback: Traceback = False,
 ) -> None:
     """Run what the store lacks of a study; stop with Ctrl-C and go on with the same command.
@@ -37,7 +38,7 @@ def run(
     if dry_run:
         typer.echo(str(forecast(asked, store)))
         return
-    results = asked.run(store, workers=workers, cluster=cluster, tree=not no_tree, retry=retry)
+    results = asked.run(store, workers=workers, cluster=cluster, tree=not no_tree, retry=retry, mix=mix)
     _conclude(results, traceback)
 
 
@@ -50,6 +51,7 @@ def search(
     workers: Workers = 1,
     cluster: Cluster = None,
     retry: Retry = False,
+    mix: Mix = False,
     traceback: Traceback = False,
 ) -> None:
     """Try every combination of a grid of method parameters; write the winners by validation AA as a study fragment.
@@ -60,7 +62,7 @@ def search(
 
     asked = Search.from_file(study, changes or ())
     store = store or Path("results") / f"{asked.name}.db"
-    results, choices = run_search(asked, store, workers=workers, cluster=cluster, retry=retry)
+    results, choices = run_search(asked, store, workers=workers, cluster=cluster, retry=retry, mix=mix)
     for choice in choices:
         typer.echo(f"{choice.method}:")
         for candidate in choice.tried:

@@ -31,6 +31,9 @@ def fingerprint(device: torch.device) -> Facts:
 
 @cache
 def _fingerprint(device: str, threads: int) -> Facts:
+    # It brings a BLAS of its own, which would otherwise be told only once some method has needed it.
+    import scipy.linalg  # noqa: F401
+
     blas = [f"{each['internal_api']} {each['version']}" for each in threadpool_info() if each["user_api"] == "blas"]
     facts = {
         "processor": _processor(),

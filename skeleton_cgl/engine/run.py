@@ -12,6 +12,7 @@ from types import FrameType
 from tqdm import tqdm
 
 from skeleton_cgl.engine.forecast import plan_of
+from skeleton_cgl.engine.mixing import Fingerprints, Unmixed
 from skeleton_cgl.engine.plan import Plan, Stage
 from skeleton_cgl.engine.schedule import Driver, Summary
 from skeleton_cgl.engine.stage import Branch, Failure, learn_branch
@@ -31,24 +32,45 @@ def run_study(
     tree: bool = True,
     retry: bool = False,
     progress: bool = True,
+    mix: bool = False,
 ) -> tuple[int, Summary]:
     """Run what `store` lacks of a study; return its number in the store and what running it came to.
 
     workers: one runs in this process, more as a local Dask cluster; cluster: the address of a scheduler instead.
-    tree: False runs every order alone, from its first task on. retry: run what failed before again. The first Ctrl-C
-    finishes what is in flight and saves it, the second stops at once.
+    tree: False runs every order alone, from its first task on. retry: run what failed before again. mix: go on with a
+    repeat that was begun on another kind of machine, which is refused otherwise. The first Ctrl-C finishes what is in
+    flight and saves it, the second stops at once.
     """
     plan = plan_of(study)
     with Store(store) as opened:
+        fingerprints = None if mix else Fingerprints(plan, opened)
+        if fingerprints is not None:
+            if progress:
+                _tell_of_unknown(fingerprints)
+            if cluster is None:
+                fingerprints.refuse_here(failed_too=retry)
         refuse_forgetful_methods(plan, opened, progress)
         number = opened.add_study(plan.row(), plan.learners, plan.runs)
         if retry:
             opened.forget_failures(plan.stages)
-        summary = _run_tree(plan, opened, workers, cluster, progress) if tree else _run_alone(plan, opened, progress)
+        summary = (
+            _run_tree(plan, opened, workers, cluster, progress, fingerprints)
+            if tree
+            else _run_alone(plan, opened, progress)
+        )
     return number, summary
 
 
-def _run_tree(plan: Plan, store: Store, workers: int, cluster: str | None, progress: bool) -> Summary:
+def _tell_of_unknown(fingerprints: Fingerprints) -> None:
+    numbers = ", ".join(f"{number} of repeat {repeat}" for repeat, number in fingerprints.unknown().items())
+    if numbers:
+        words = f"records without a fingerprint: {numbers}; whether this machine would give the same cannot be told"
+        print(words, file=sys.stderr)
+
+
+def _run_tree(
+    plan: Plan, store: Store, workers: int, cluster: str | None, progress: bool, fingerprints: Fingerprints | None
+) -> Summary:
     with _stopping() as stop:
         waiting = Driver(plan, store, InProcess(plan)).to_learn
         if not waiting:
@@ -57,7 +79,8 @@ def _run_tree(plan: Plan, store: Store, workers: int, cluster: str | None, progr
         with _Bar(waiting, plan, progress) as bar:
             here = InProcess(plan, bar.epoch)
             with here if alone else DaskWorkers(plan, workers, cluster, bar.epoch) as hands:
-                return Driver(plan, store, hands, stop, bar.finished).run()
+                checked = hands if fingerprints is None else Unmixed(hands, fingerprints)
+                return Driver(plan, store, checked, stop, bar.finished).run()
 
 
 def _run_alone(plan: Plan, store: Store, progress: bool) -> Summary:

@@ -1,6 +1,8 @@
 """Records tell what computed them, from which source, and what was answered."""
 
 import platform
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +38,17 @@ def test_another_number_of_threads_is_another_fingerprint() -> None:
     finally:
         torch.set_num_threads(before)
     assert fingerprint(CPU) == first
+
+
+def test_a_fingerprint_does_not_depend_on_what_was_imported_before() -> None:
+    command = (
+        "import torch; from skeleton_cgl.engine.fingerprint import fingerprint; print(fingerprint(torch.device('cpu')))"
+    )
+    printed = [
+        subprocess.run([sys.executable, "-c", before + command], capture_output=True, check=True, text=True).stdout
+        for before in ("", "import scipy.linalg, scipy.optimize, sklearn.metrics; ")
+    ]
+    assert printed[0] == printed[1]
 
 
 def test_a_library_held_to_fewer_instructions_is_another_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
