@@ -77,7 +77,11 @@ def test_a_repeat_that_was_begun_elsewhere_is_refused_before_anything_is_learned
 
 def test_mixing_is_possible_where_it_is_asked_for(folder: Path, tmp_path: Path, here: Facts, run: Run) -> None:
     store, study = tmp_path / "x.db", two_methods(folder)
-    begin(study, store, {0: elsewhere(here, threads="64")})
+    run_study(small_study(folder, methods=["bare"], orders=ORDERS), tmp_path / "here.db", progress=False)
+    with Store(tmp_path / "here.db") as made, Store(store) as opened:
+        for record in made.records():
+            there = replace(record.made, fingerprint=elsewhere(here, threads="64"))
+            opened.add([(record.key, replace(record, made=there))])
     file = tmp_path / "study.yaml"
     file.write_text(study.model_dump_json())
     code, _, errors = run("run", file, "--store", store)
