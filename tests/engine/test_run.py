@@ -40,13 +40,18 @@ def run(study: Study, store: Path, **options: object) -> Results:
     return study.run(store, progress=False, **options)
 
 
+def re_seeded(runs: int) -> dict[str, object]:
+    """Return a noise floor of one order and of seeds alone."""
+    return {"runs": runs, "orders": 1, "kinds": ["seeds"]}
+
+
 def add_study(store: Store, plan: Plan) -> None:
     store.add_study(plan.row(), plan.learners, plan.runs)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_tree_gives_the_records_of_every_order_run_alone(folder: Path, tmp_path: Path, method: str) -> None:
-    study = small_study(folder, methods=[method], noise_floor=2)
+    study = small_study(folder, methods=[method], noise_floor=re_seeded(2))
     run(study, tmp_path / "tree.db")
     run(study, tmp_path / "alone.db", tree=False)
     assert contents(tmp_path / "tree.db") == contents(tmp_path / "alone.db")
@@ -339,7 +344,7 @@ def test_going_on_with_records_that_come_out_otherwise_here_ends_with_a_message(
 
 
 def test_an_export_comes_back_as_the_same_study(folder: Path, tmp_path: Path) -> None:
-    study = small_study(folder, methods=["bare", "ewc"], orders={"tasks": 3}, noise_floor=2, repeats=2)
+    study = small_study(folder, methods=["bare", "ewc"], orders={"tasks": 3}, noise_floor=re_seeded(2), repeats=2)
     original = run(study, tmp_path / "x.db")
     with Store(tmp_path / "x.db") as store, Store(tmp_path / "y.db") as other:
         assert export(store, tmp_path / "x.csv.gz") == len(contents(tmp_path / "x.db"))
@@ -355,7 +360,7 @@ def test_an_export_comes_back_as_the_same_study(folder: Path, tmp_path: Path) ->
 
 
 def test_results_are_tidy_and_leave_out_what_is_not_finished(folder: Path, tmp_path: Path) -> None:
-    results = run(small_study(folder, noise_floor=3), tmp_path / "x.db")
+    results = run(small_study(folder, noise_floor=re_seeded(3)), tmp_path / "x.db")
     assert len(results.runs()) == results.finished_runs == 2 * (3 + 2)
     accuracy = results.accuracy()
     assert set(accuracy["class"]) == set(range(10))
@@ -366,11 +371,11 @@ def test_results_are_tidy_and_leave_out_what_is_not_finished(folder: Path, tmp_p
 
 def test_a_repeat_that_is_only_begun_is_left_out_and_named(folder: Path, tmp_path: Path) -> None:
     methods = ["bare"]
-    alone = run(small_study(folder, methods=methods, noise_floor=2), tmp_path / "x.db")
+    alone = run(small_study(folder, methods=methods, noise_floor=re_seeded(2)), tmp_path / "x.db")
     one_order = {"given": [[[0, 1], [2, 3], [4, 5]]]}
-    run(small_study(folder, methods=methods, repeats=2, orders=one_order, noise_floor=2), tmp_path / "x.db")
+    run(small_study(folder, methods=methods, repeats=2, orders=one_order, noise_floor=re_seeded(2)), tmp_path / "x.db")
     with Store(tmp_path / "x.db") as store:
-        add_study(store, make_plan(small_study(folder, methods=methods, repeats=2, noise_floor=2)))
+        add_study(store, make_plan(small_study(folder, methods=methods, repeats=2, noise_floor=re_seeded(2))))
     both = Results(tmp_path / "x.db")
     assert both.finished_runs == 6
     assert both.left_out == [
