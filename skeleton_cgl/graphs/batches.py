@@ -91,7 +91,7 @@ class Graphs:
 
     @property
     def version(self) -> Hashable:
-        return tuple(value._version for member in self.members for value in member.ndata.values())
+        return tuple(member.ndata[name]._version for member in self.members for name in member.ndata)
 
     def copied(self) -> "Graphs":
         return Graphs(tuple(copy.deepcopy(member) for member in self.members))

@@ -55,8 +55,10 @@ class RowwiseAdam(torch.optim.Adam):
         step += 1
         mean.lerp_(gradient, 1 - first)
         square.mul_(second).addcmul_(gradient, gradient, value=1 - second)
-        scale = (square / (1 - second**step)).sqrt_().add_(group["eps"])
-        rows.addcdiv_(mean / (1 - first**step), scale, value=-group["lr"])
+        # In double precision: 1 − 0.999 has few digits left in single.
+        of_mean, of_square = ((1 - beta ** step.double()).to(rows.dtype) for beta in (first, second))
+        scale = (square / of_square).sqrt_().add_(group["eps"])
+        rows.addcdiv_(mean / of_mean, scale, value=-group["lr"])
 
 
 def grow(optimizer: torch.optim.Optimizer, before: nn.Parameter, after: nn.Parameter) -> None:

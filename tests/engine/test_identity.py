@@ -45,6 +45,7 @@ def keys_of(folder: Path, method: Any, **changes: Any) -> set[str]:
         ({"name": "ewc", "strength": 1000000}, "ewc"),
         ({"name": "ewc", "strength": 100}, {"name": "ewc", "strength": 100.0}),
         ({"name": "mas", "strength": 100.0}, "mas"),
+        ({"name": "mas", "importance": "absolute-mean"}, {"name": "mas", "importance": "absolute"}),
         ({"name": "replay", "fraction": 0.2}, "replay"),
         ({"name": "replay", "fraction": 1}, {"name": "replay", "fraction": 1.0}),
         ({"name": "gem", "fraction": 0.2, "margin": 5.0}, "gem"),
@@ -60,6 +61,7 @@ def test_two_spellings_of_a_parameter_have_one_key(folder: Path, one: Any, other
         ({"name": "ewc", "strength": 10**17}, {"name": "ewc", "strength": 10**17 + 1}),
         ({"name": "replay", "fraction": 0.2}, {"name": "replay", "fraction": 0.3}),
         ({"name": "replay", "count": 3}, "replay"),
+        ({"name": "mas", "importance": "absolute-mean"}, {"name": "mas", "importance": "absolute-samples"}),
         ("joint", {"name": "replay", "fraction": 1}),
     ],
 )

@@ -74,3 +74,19 @@ def test_graphs_are_batched_in_the_sequence_of_their_rows() -> None:
     assert batch.ndata["features"][:, 0].tolist() == [2, 2, 1, 2, 2]
     assert whole.content is whole.content, "batched once"
     assert len(whole.to(torch.device("cpu"))) == 3
+
+
+def test_a_copy_of_graphs_or_places_shares_nothing_and_a_version_tells_of_writes() -> None:
+    graph = graph_of(EDGES, 4)
+    graph.ndata["features"] = FEATURES.clone()
+    for inputs in (Graphs((graph,)), places((0,), (3,)).copied()):
+        copied, before = inputs.copied(), inputs.version
+        member = copied.members[0] if isinstance(copied, Graphs) else copied.graph
+        features = member.ndata["features"] if isinstance(copied, Graphs) else copied.features
+        fresh = copied.version
+        features.mul_(2)
+        assert copied.version != fresh
+        member.edges()[0].fill_(1)
+        assert inputs.version == before
+        own = inputs.members[0] if isinstance(inputs, Graphs) else inputs.graph
+        assert own.edges()[0].tolist() == EDGES[0].tolist()
