@@ -152,9 +152,9 @@ MISTAKES = {
         r"`experience.validation.labels` changed while learning",
     ),
     "a graph changed": Mistake(
-        begin("experience.training.pool.whole().features.clamp_(-1, 1)"),
-        learners.leaves_data_alone,
-        "the data changed while learning",
+        METHOD + "\n    def step_done(self, learner, batch):\n        batch.inputs.features.mul_(0.99)\n",
+        learners.learns,
+        "it or the method writes into features or edges that all learners share",
         data="graph",
     ),
     "a batch changed": Mistake(

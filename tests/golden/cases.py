@@ -107,7 +107,7 @@ CASES = (
     _training(weight_decay=0.1),
     _training(reset_optimizer=True),
     _training(head_steps="own"),
-    _training(patience=1, epochs=6, learning_rate=0.3),
+    _training(patience=1, patience_on="task", epochs=6, learning_rate=0.3),
     _training(patience=1, patience_on="seen", epochs=6, learning_rate=0.3),
     _skeleton("task-il", setting="task-il"),
     _skeleton("by subject", split={"by": "subject"}),
