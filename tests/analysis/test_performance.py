@@ -129,7 +129,7 @@ def test_uneven_tasks_give_the_same_whatever_units_are_called(renaming: list, or
 def test_accuracies_has_one_row_per_run_step_and_unit() -> None:
     scores = as_scores([run([10, 20, 30, 40, 50, 60], ORDERS[0]), run([70] * 6, ORDERS[1][:2], "class")])
     tidy = accuracies(without_queries(scores, 5))
-    assert list(tidy.columns) == ["learner", "repeat", "noise", "kind", "order", "step", "class", "accuracy"]
+    assert list(tidy.columns) == ["learner", "repeat", "noise", "floor", "kind", "order", "step", "class", "accuracy"]
     assert len(tidy) == 6 * (3 + 2)
     assert list(tidy["step"]) == [step for step in (1, 2, 3, 1, 2) for _ in range(6)]
     assert list(tidy["class"]) == [*range(6)] * 5

@@ -24,7 +24,8 @@ def swept(
         for (*point, repeat, order), average in values.items():
             if tuple(point) == wanted:
                 for noise in range(2 if (*point, repeat, order) in noisy else 1):
-                    runs.append(ScoredRun(number, repeat, noise, "task", ORDERS[order]))
+                    floor = "seeds" if noise else ""
+                    runs.append(ScoredRun(number, repeat, noise, "task", ORDERS[order], floor=floor))
                     finals.append(1.0 if noise else average)
     test = np.ones((len(runs), 3, 6))
     test[:, -1] = np.array(finals)[:, None]
