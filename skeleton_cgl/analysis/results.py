@@ -128,12 +128,7 @@ def _scores(
 
 def _scored(run: RunRow) -> ScoredRun:
     examinations = None if len(run.keys) == len(run.order) else len(run.keys)
-    return ScoredRun(run.learner, run.repeat, run.noise, run.kind, run.order, examinations, _floor(run))
-
-
-def _floor(run: RunRow) -> str:
-    # What was run before there were several kinds of floors drew seeds anew.
-    return run.floor or ("seeds" if run.noise else "")
+    return ScoredRun(run.learner, run.repeat, run.noise, run.kind, run.order, examinations, run.floor)
 
 
 def _asked(store: Store, metric: str, runs: list[RunRow], units: int) -> np.ndarray:
@@ -143,7 +138,7 @@ def _asked(store: Store, metric: str, runs: list[RunRow], units: int) -> np.ndar
     """
     drawn_anew = ("splits", "both")
     splits = [
-        (run.learner, run.repeat, *((_floor(run), run.noise) if _floor(run) in drawn_anew else ("", 0))) for run in runs
+        (run.learner, run.repeat, *((run.floor, run.noise) if run.floor in drawn_anew else ("", 0))) for run in runs
     ]
     keys = {split: run.keys[-1] for split, run in zip(splits, runs, strict=True)}
     asked = {
@@ -202,5 +197,4 @@ class _Group(NamedTuple):
 
 
 def _group_of(run: RunRow) -> _Group:
-    floor = _floor(run)
-    return _Group(run.learner, run.repeat, floor, run.order if floor else ())
+    return _Group(run.learner, run.repeat, run.floor, run.order if run.floor else ())

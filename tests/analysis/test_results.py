@@ -51,11 +51,12 @@ def test_a_swept_field_has_a_column(tmp_path: Path) -> None:
 
 
 def test_scores_come_out_of_a_store_as_they_went_in(tmp_path: Path) -> None:
-    scores = as_scores([run([10, 20, 30, 40, 50, 60], ORDERS[0]), run([70] * 6, ((0, 5), (1, 2)), "class")])
+    floors = [run([20] * 6, ORDERS[0], noise=1, floor=floor) for floor in ("seeds", "splits", "both")]
+    scores = as_scores([run([10, 20, 30, 40, 50, 60], ORDERS[0]), run([70] * 6, ((0, 5), (1, 2)), "class"), *floors])
     results = made_results(tmp_path, scores)
     np.testing.assert_array_equal(results.scores.test, scores.test)
     assert (results.scores.runs, results.scores.learners) == (scores.runs, scores.learners)
-    assert (results.planned_runs, results.finished_runs, results.units) == (3, 2, scores.units)
+    assert (results.planned_runs, results.finished_runs, results.units) == (6, 5, scores.units)
 
 
 def test_begun_repeats_are_left_out_once_one_is_whole_and_it_says_which(tmp_path: Path) -> None:
