@@ -5,6 +5,7 @@ import os
 import random
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -17,6 +18,7 @@ from skeleton_cgl.errors import InputError
 
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX = -1, -2, -4
 _SAFE_BFLOAT16 = "AVX512_CORE_BF16"
+_SETTLED = threading.local()
 _PROBE = """
 import torch
 clips = torch.randn(2, 4, 9, 5, requires_grad=True)
@@ -26,15 +28,25 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
 """
 
 
-@cache
 def settle(threads: int = 1) -> None:
-    """Make this process ready to train, once: `threads` threads, and freed memory kept for the next step.
+    """Make this process and the calling thread ready to train: `threads` threads, and freed memory kept.
+
+    OpenMP counts threads anew for every thread that calls it, so that each that trains has to be settled.
+    """
+    _keep_freed_memory()
+    if getattr(_SETTLED, "threads", None) != threads:
+        torch.set_num_threads(threads)
+        threadpool_limits(threads)
+        _SETTLED.threads = threads
+
+
+@cache
+def _keep_freed_memory() -> None:
+    """Keep freed memory for the next step.
 
     By default glibc hands large blocks back to the kernel as soon as a tensor dies, and the next step faults every page
     in again, which can take half of its time. No number changes; the process keeps its peak size until it ends.
     """
-    torch.set_num_threads(threads)
-    threadpool_limits(threads)
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
     if mallopt is not None:
         for option, value in ((_M_MMAP_MAX, 0), (_M_TRIM_THRESHOLD, -1), (_M_TOP_PAD, 1 << 26)):
