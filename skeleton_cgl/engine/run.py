@@ -19,7 +19,7 @@ from skeleton_cgl.engine.stage import Branch, Failure, learn_branch
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.engine.study import Study
 from skeleton_cgl.engine.trial import refuse_forgetful_methods
-from skeleton_cgl.engine.workers import DaskWorkers, InProcess
+from skeleton_cgl.engine.workers import DaskWorkers, InProcess, check_address
 
 _REDRAW_SECONDS = 0.5
 
@@ -41,6 +41,8 @@ def run_study(
     repeat that was begun on another kind of machine, which is refused otherwise. The first Ctrl-C finishes what is in
     flight and saves it, the second stops at once.
     """
+    if cluster is not None:
+        check_address(cluster)
     plan = plan_of(study)
     with Store(store) as opened:
         fingerprints = None if mix else Fingerprints(plan, opened)

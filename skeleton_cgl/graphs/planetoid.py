@@ -10,7 +10,8 @@ import numpy as np
 
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.parts import TEST, TRAINING, UNUSED, VALIDATION
-from skeleton_cgl.reading.unpickle import SparseRows, load_pickle
+from skeleton_cgl.reading.pickled import SparseRows
+from skeleton_cgl.reading.unpickle import load_pickle
 
 _VALIDATION_NODES = 500
 
