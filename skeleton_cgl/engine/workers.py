@@ -123,10 +123,7 @@ class DaskWorkers:
         dask.config.set(_DASK)
         self._address = address
         self._cluster: Any = _local_cluster(count) if address is None else None
-        try:
-            self._client = Client(self._cluster or address, timeout=_CONNECT_SECONDS)
-        except (OSError, ValueError) as error:
-            raise InputError(f"cluster: no scheduler answers at {address}: {error}") from error
+        self._client = Client(self._cluster) if address is None else _client_of(address)
         self._count, self._counted = 0, -_COUNT_AGAIN_SECONDS
         self._without_since: float | None = None
         self._had_workers = False
@@ -248,6 +245,29 @@ class DaskWorkers:
         self._client.close()
         if self._cluster is not None:
             self._cluster.close()
+
+
+def _client_of(address: str) -> Any:
+    """Connect to the scheduler at `address`; refuse one that does not answer in time."""
+    from dask.distributed import Client
+
+    connected: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def connect() -> None:
+        try:
+            connected.put(Client(address, timeout=_CONNECT_SECONDS))
+        except (OSError, ValueError) as error:
+            connected.put(error)
+
+    # In a thread of its own, since Dask waits for ever where something listens and says nothing.
+    threading.Thread(target=connect, daemon=True).start()
+    try:
+        client = connected.get(timeout=2 * _CONNECT_SECONDS)
+    except queue.Empty:
+        client = TimeoutError("something listens there and says nothing")
+    if isinstance(client, Exception):
+        raise InputError(f"cluster: no scheduler answers at {address}: {client}") from client
+    return client
 
 
 def _local_cluster(count: int) -> Any:
