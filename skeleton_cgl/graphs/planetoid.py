@@ -52,7 +52,10 @@ def _features(path: Path) -> np.ndarray:
     content = load_pickle(path)
     if not isinstance(content, SparseRows):
         raise InputError(f"{path}: expected a sparse matrix, found {type(content).__name__}")
-    return content.dense()
+    try:
+        return content.dense()
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
 
 
 def _labels(path: Path) -> np.ndarray:

@@ -5,7 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.reading.npy import UNREADABLE
+from skeleton_cgl.reading.zips import open_member, refusing
+
+MOST_BYTES = 1 << 28
+"""The largest recordings of the public data sets have a few megabytes."""
 
 
 class Members:
@@ -19,11 +22,12 @@ class Members:
         self._read: Callable[[str], bytes]
         if self.path.is_dir():
             names = [str(file.relative_to(self.path)) for file in self.path.rglob(f"*{suffix}") if file.is_file()]
-            self._read = lambda name: (self.path / name).read_bytes()
+            self._read = self._read_file
         elif self.path.is_file() and zipfile.is_zipfile(self.path):
-            archive = zipfile.ZipFile(self.path)
-            names = [name for name in archive.namelist() if name.endswith(suffix)]
-            self._read = archive.read
+            with refusing(f"{self.path}: "):
+                self._archive = zipfile.ZipFile(self.path)
+            names = [name for name in self._archive.namelist() if name.endswith(suffix)]
+            self._read = self._read_zipped
         elif self.path.exists():
             raise InputError(f"{self.path}: expected a folder or a zip of {suffix} files")
         else:
@@ -33,8 +37,21 @@ class Members:
         self.names = sorted(names, key=lambda name: (Path(name).name, name))
 
     def read(self, name: str) -> bytes:
-        """Return the content of one member; refuse one that cannot be read."""
-        try:
+        """Return the content of one member; refuse one that cannot be read, or is too large for a recording."""
+        with refusing(""):
             return self._read(name)
-        except UNREADABLE as error:
-            raise InputError(f"cannot be read: {error}") from error
+
+    def _read_file(self, name: str) -> bytes:
+        path = self.path / name
+        _refuse_large(path.stat().st_size)
+        return path.read_bytes()
+
+    def _read_zipped(self, name: str) -> bytes:
+        _refuse_large(self._archive.getinfo(name).file_size)
+        with open_member(self._archive, name) as stream:
+            return stream.read()
+
+
+def _refuse_large(size: int) -> None:
+    if size > MOST_BYTES:
+        raise InputError(f"refused: {size} bytes, expected a recording of at most {MOST_BYTES}")

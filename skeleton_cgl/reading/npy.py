@@ -1,9 +1,10 @@
 """Reading the arrays of `.npy` and `.npz` files a row at a time, without holding or trusting them."""
 
+import tokenize
 import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from math import prod
 from pathlib import Path
 from typing import IO
 
@@ -11,9 +12,12 @@ import numpy as np
 
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.reading.unpickle import load_plain
+from skeleton_cgl.reading.zips import UNREADABLE, open_member, refusing
 
-# RuntimeError is how zipfile says that a member is encrypted or compressed in a way it does not know.
-UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError)
+_MOST_WHOLE_BYTES = 1 << 31
+"""What is not read a row at a time: labels, names and the like."""
+
+_NO_HEADER = (ValueError, TypeError, SyntaxError, LookupError, RecursionError, MemoryError, tokenize.TokenError)
 
 
 def field_names(path: Path) -> list[str]:
@@ -39,7 +43,9 @@ class StoredArray:
         with self._open() as (stream, size):
             self.shape, self._fortran_order, self.dtype = self._read_header(stream)
             self._start = stream.tell()
-        self._row_bytes = int(np.prod(self.shape[1:])) * self.dtype.itemsize
+        if self.dtype.kind not in "biufcUSO" or not self.dtype.itemsize or min(self.shape, default=0) < 0:
+            raise InputError(f"{self.where}: expected plain values, found shape {self.shape} of {self.dtype!s:.60}")
+        self._row_bytes = prod(self.shape[1:]) * self.dtype.itemsize
         expected = self._start + (self.shape or (1,))[0] * self._row_bytes
         if not self.dtype.hasobject and size != expected:
             raise InputError(f"{self.where}: shape {self.shape} needs {expected} bytes, found {size}: damaged?")
@@ -51,8 +57,8 @@ class StoredArray:
                 return np.lib.format.read_array_header_1_0(stream)
             if version == (2, 0):
                 return np.lib.format.read_array_header_2_0(stream)
-        except ValueError as error:
-            raise InputError(f"{self.where}: not an array of NumPy: {error}") from error
+        except _NO_HEADER as error:
+            raise InputError(f"{self.where}: not an array of NumPy: {' '.join(str(error).split())}") from error
         raise InputError(f"{self.where}: expected version 1.0 or 2.0 of the npy format, found {version}")
 
     def __len__(self) -> int:
@@ -80,15 +86,18 @@ class StoredArray:
             if self.dtype.hasobject:
                 stream.seek(self._start)
                 array = load_plain(stream, self.where)
-                if not isinstance(array, np.ndarray):
-                    raise InputError(f"{self.where}: not an array")
+                if not isinstance(array, np.ndarray) or array.shape != self.shape:
+                    raise InputError(f"{self.where}: not an array of shape {self.shape}")
                 return array
+            size = prod(self.shape) * self.dtype.itemsize
+            if size > _MOST_WHOLE_BYTES:
+                raise InputError(f"{self.where}: {size} bytes, expected at most {_MOST_WHOLE_BYTES}")
             return np.lib.format.read_array(stream, allow_pickle=False)
 
     @contextmanager
     def _open(self) -> Iterator[tuple[IO[bytes], int]]:
         """Give the stream of the array and its size; refuse what cannot be read."""
-        try:
+        with refusing(f"{self.where}: "):
             if self._field is None:
                 with self._path.open("rb") as stream:
                     yield stream, self._path.stat().st_size
@@ -98,7 +107,11 @@ class StoredArray:
                 if member not in archive.namelist():
                     known = ", ".join(sorted(name.removesuffix(".npy") for name in archive.namelist()))
                     raise InputError(f"{self.where} is missing; found {known or 'none'}")
-                with archive.open(member) as stream:
+                with self._member(archive, member) as stream:
                     yield stream, archive.getinfo(member).file_size
-        except UNREADABLE as error:
-            raise InputError(f"{self.where}: cannot be read: {error}") from error
+
+    def _member(self, archive: zipfile.ZipFile, name: str) -> IO[bytes]:
+        try:
+            return open_member(archive, name)
+        except InputError as error:
+            raise InputError(f"{self.where}: {error}") from error

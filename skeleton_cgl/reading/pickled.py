@@ -1,12 +1,14 @@
 """What the pickles of public data sets name, built from its bytes by hand: arrays, numbers, sparse rows, containers.
 
-Nothing a pickle says reaches the constructors of NumPy unchecked: types are plain ones, sizes those of the bytes.
+Nothing a pickle says reaches the constructors of NumPy unchecked: types are plain ones, sizes those of the bytes. What
+is not as picklers write it is an `UnpicklingError`; what is not to be had here at all, an `InputError`.
 """
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import prod
+from pickle import UnpicklingError
 from typing import Any
 
 import numpy as np
@@ -38,7 +40,7 @@ class UnfinishedArray(Unfinished):
         match state:
             case (int(), tuple() as shape, np.dtype() as kind, int() as fortran_order, content):
                 return _array(kind, shape, "F" if fortran_order else "C", content)
-        raise InputError("an array is not described by shape, type, order and content")
+        raise UnpicklingError("an array is not described by shape, type, order and content")
 
 
 @dataclass
@@ -50,7 +52,7 @@ class UnfinishedType(Unfinished):
         match state:
             case (3 | 4, "<" | ">" | "|" | "=" as order, None, None, None, int(), int(), int()):
                 return np.dtype(self.name).newbyteorder(order)
-        raise InputError(f"the type {self.name!r} of an array is not a plain one")
+        raise UnpicklingError(f"the type {self.name!r} of an array is not a plain one")
 
 
 @dataclass
@@ -73,13 +75,13 @@ class SparseRows(Unfinished):
             } if data.dtype.kind in "biuf" and indices.dtype.kind in "iu" and indptr.dtype.kind in "iu":
                 pass
             case _:
-                raise InputError("a sparse matrix lacks one of data, indices, indptr and _shape")
+                raise UnpicklingError("a sparse matrix lacks one of data, indices, indptr and _shape")
         if min(rows, columns) < 0 or len(indptr) != rows + 1 or len(indices) != len(data):
-            raise InputError(f"a sparse matrix of {rows} × {columns} has fields of other lengths")
+            raise UnpicklingError(f"a sparse matrix of {rows} × {columns} has fields of other lengths")
         if indptr[0] != 0 or indptr[-1] != len(data) or (indptr[1:] < indptr[:-1]).any():
-            raise InputError("a sparse matrix has rows that do not follow one another")
+            raise UnpicklingError("a sparse matrix has rows that do not follow one another")
         if len(indices) and (indices.min() < 0 or indices.max() >= columns):
-            raise InputError(f"a sparse matrix has entries outside its {columns} columns")
+            raise UnpicklingError(f"a sparse matrix has entries outside its {columns} columns")
         self.data, self.indices, self.indptr, self.shape = data, indices, indptr, (rows, columns)
         return self
 
@@ -100,23 +102,23 @@ def check_key(key: Any) -> Any:
     """
     if isinstance(key, _KEYS) or (isinstance(key, tuple) and all(isinstance(each, _KEYS) for each in key)):
         return key
-    raise InputError(f"expected a plain value as a key, found {type(key).__name__}")
+    raise UnpicklingError(f"expected a plain value as a key, found {type(key).__name__}")
 
 
 def _array(kind: np.dtype, shape: tuple[Any, ...], order: str, content: Any) -> np.ndarray:
     """Return an array of just the bytes, or just the objects, that are there; refuse a shape that needs others."""
     if len(shape) > _MOST_DIMENSIONS or not all(type(size) is int and size >= 0 for size in shape):
-        raise InputError("the shape of an array is not a tuple of sizes")
+        raise UnpicklingError("the shape of an array is not a tuple of sizes")
     if kind.hasobject:
         if not isinstance(content, list) or len(content) != prod(shape):
-            raise InputError(f"the shape {shape} of an array does not fit its objects")
+            raise UnpicklingError(f"the shape {shape} of an array does not fit its objects")
         objects = np.empty(len(content), dtype=object)
         for index, each in enumerate(content):
             objects[index] = each
         return objects.reshape(shape, order="F" if order == "F" else "C")
     raw = _bytes(content)
     if prod(shape) * kind.itemsize != len(raw):
-        raise InputError(f"the shape {shape} of an array does not fit its {len(raw)} bytes")
+        raise UnpicklingError(f"the shape {shape} of an array does not fit its {len(raw)} bytes")
     return np.frombuffer(raw, dtype=kind).reshape(shape, order="F" if order == "F" else "C")
 
 
@@ -125,7 +127,7 @@ def _bytes(content: Any) -> bytes:
     if isinstance(content, str):
         return content.encode("latin1")
     if not isinstance(content, bytes | bytearray):
-        raise InputError(f"expected the bytes of an array, found {type(content).__name__}")
+        raise UnpicklingError(f"expected the bytes of an array, found {type(content).__name__}")
     return bytes(content)
 
 
@@ -133,7 +135,7 @@ def _new_array(arguments: tuple[Any, ...]) -> UnfinishedArray:
     match arguments:
         case (named, (0,), "b" | b"b") if named is _only_named:
             return UnfinishedArray()
-    raise InputError("an array does not begin as an empty one")
+    raise UnpicklingError("an array does not begin as an empty one")
 
 
 def _new_type(arguments: tuple[Any, ...]) -> UnfinishedType:
@@ -147,7 +149,7 @@ def _scalar(arguments: tuple[Any, ...]) -> Any:
     match arguments:
         case (np.dtype() as kind, content) if not kind.hasobject:
             return _array(kind, (1,), "C", content)[0]
-    raise InputError("a number is not described by type and content")
+    raise UnpicklingError("a number is not described by type and content")
 
 
 def _array_in_bytes(arguments: tuple[Any, ...]) -> np.ndarray:
@@ -159,14 +161,14 @@ def _array_in_bytes(arguments: tuple[Any, ...]) -> np.ndarray:
             array = _array(kind, shape, "C", content)
             if len(axes) == array.ndim and {*axes} == {*range(array.ndim)}:
                 return array.transpose(axes)
-    raise InputError("an array is not described by content, type, shape and order")
+    raise UnpicklingError("an array is not described by content, type, shape and order")
 
 
 def _encoded(arguments: tuple[Any, ...]) -> bytes:
     match arguments:
         case (str() as text, "latin1"):
             return text.encode("latin1")
-    raise InputError("the pickle asks for another encoding than 'latin1'")
+    raise UnpicklingError("the pickle asks for another encoding than 'latin1'")
 
 
 def _mapping(arguments: tuple[Any, ...]) -> dict[Any, Any]:
@@ -176,7 +178,7 @@ def _mapping(arguments: tuple[Any, ...]) -> dict[Any, Any]:
             return {}
         case (list() as pairs,) if all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
             return {check_key(key): value for key, value in pairs}
-    raise InputError("a mapping does not begin as an empty one")
+    raise UnpicklingError("a mapping does not begin as an empty one")
 
 
 def _elements(arguments: tuple[Any, ...]) -> list[Any]:
@@ -185,14 +187,14 @@ def _elements(arguments: tuple[Any, ...]) -> list[Any]:
             return []
         case (list() | tuple() as elements,):
             return [check_key(each) for each in elements]
-    raise InputError("a set is not made of a list")
+    raise UnpicklingError("a set is not made of a list")
 
 
 def _complex(arguments: tuple[Any, ...]) -> complex:
     match arguments:
         case (float() as real, float() as imaginary):
             return complex(real, imaginary)
-    raise InputError("a complex number is not made of two numbers")
+    raise UnpicklingError("a complex number is not made of two numbers")
 
 
 def _bytearray(arguments: tuple[Any, ...]) -> bytearray:
@@ -203,11 +205,11 @@ def _bytearray(arguments: tuple[Any, ...]) -> bytearray:
             return bytearray(content)
         case (str() as text, "latin-1"):
             return bytearray(text.encode("latin1"))
-    raise InputError("a bytearray is not made of bytes")
+    raise UnpicklingError("a bytearray is not made of bytes")
 
 
 def _nothing(_arguments: tuple[Any, ...]) -> Any:
-    raise InputError("a name is called that is only to be referred to")
+    raise UnpicklingError("a name is called that is only to be referred to")
 
 
 @dataclass(frozen=True)

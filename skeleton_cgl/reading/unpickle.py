@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import IO, Any
 
 import numpy as np
@@ -24,7 +25,7 @@ _MOST_DIGITS = 300
 _MOST_CONTAINERS, _MOST_VALUES, _DEEPEST = 10_000_000, 50_000_000, 50
 """Public data sets have half a million containers, a few million values, five levels."""
 
-_BROKEN = (EOFError, ValueError, TypeError, LookupError, AttributeError, OverflowError, MemoryError, struct.error)
+_BROKEN = (UnpicklingError, EOFError, ValueError, TypeError, LookupError, OverflowError, MemoryError, struct.error)
 _PLAIN = (str, bytes, bytearray, int, float, complex, type(None), np.generic)
 
 
@@ -107,7 +108,7 @@ def _inside(value: Any) -> Iterator[Any] | None:
         return iter(value.flat)
     if isinstance(value, SparseRows):
         return None
-    raise InputError("a name stands where a value is expected")
+    raise UnpicklingError("a name stands where a value is expected")
 
 
 class _Machine:
@@ -153,7 +154,7 @@ class _Machine:
         """Return bytes whose number comes before them."""
         size = self.read_number(form)
         if size < 0:
-            raise InputError("a size is negative")
+            raise UnpicklingError("a size is negative")
         return self._read(size)
 
     def read_line(self) -> bytes:
@@ -173,20 +174,20 @@ class _Machine:
 
     def _pop(self) -> Any:
         if len(self._stack) <= (self._marks[-1] if self._marks else 0):
-            raise InputError("a value is missing")
+            raise UnpicklingError("a value is missing")
         return self._stack.pop()
 
     def _top(self, *kinds: type) -> Any:
         """Return the last value, which stays; refuse one of another kind."""
         value = self._pop()
         if not isinstance(value, kinds):
-            raise InputError(f"expected {kinds[0].__name__}, found {type(value).__name__}")
+            raise UnpicklingError(f"expected {kinds[0].__name__}, found {type(value).__name__}")
         self._stack.append(value)
         return value
 
     def since_mark(self) -> list[Any]:
         if not self._marks:
-            raise InputError("a mark is missing")
+            raise UnpicklingError("a mark is missing")
         start = self._marks.pop()
         values = self._stack[start:]
         del self._stack[start:]
@@ -198,6 +199,9 @@ class _Machine:
             self._marks.pop()
         else:
             self._pop()
+
+    def drop_to_mark(self) -> None:
+        self.since_mark()
 
     def mark(self) -> None:
         self._marks.append(len(self._stack))
@@ -233,7 +237,7 @@ class _Machine:
         """Make what a name stands for of its arguments; making anew, without initialising, is the same here."""
         arguments, name = self._pop(), self._pop()
         if not isinstance(name, Named) or not isinstance(arguments, tuple):
-            raise InputError("something is called that is no name")
+            raise UnpicklingError("something is called that is no name")
         self.push_container(name.made_of(arguments))
 
     def build(self) -> None:
@@ -249,7 +253,7 @@ class _Machine:
     def look_up(self) -> None:
         name, module = self._pop(), self._pop()
         if not isinstance(name, str) or not isinstance(module, str):
-            raise InputError("a name is not text")
+            raise UnpicklingError("a name is not text")
         self.push(named(module, name))
 
     def put(self, place: int) -> None:
@@ -268,19 +272,19 @@ class _Machine:
 
     def get(self, place: int) -> None:
         if place not in self._memo:
-            raise InputError("it refers to a value that is not there")
+            raise UnpicklingError("it refers to a value that is not there")
         self.push(self._memo[place])
 
 
 def _pairs(values: list[Any]) -> dict[Any, Any]:
     if len(values) % 2:
-        raise InputError("a key has no value")
+        raise UnpicklingError("a key has no value")
     return {check_key(key): value for key, value in zip(values[::2], values[1::2], strict=True)}
 
 
 def _name_of(code: bytes) -> str:
-    known = pickletools.code2op.get(code.decode("latin1"))
-    return known.name if known else repr(code)
+    names = {instruction.code: instruction.name for instruction in pickletools.opcodes}
+    return names.get(code.decode("latin1"), repr(code))
 
 
 def _whole(text: bytes) -> int:
@@ -288,20 +292,20 @@ def _whole(text: bytes) -> int:
     if text in (b"00", b"01"):
         return text == b"01"
     if len(text) > _MOST_DIGITS:
-        raise InputError("a number has too many digits")
+        raise UnpicklingError("a number has too many digits")
     return int(text.removesuffix(b"L"))
 
 
 def _long(content: bytes) -> int:
     if len(content) > _MOST_DIGITS:
-        raise InputError("a number has too many digits")
+        raise UnpicklingError("a number has too many digits")
     return int.from_bytes(content, "little", signed=True)
 
 
 def _quoted(line: bytes) -> str:
     """Return the text of Python 2 that stands in quotation marks."""
     if len(line) < 2 or line[:1] != line[-1:] or line[:1] not in (b"'", b'"'):
-        raise InputError("a text is not in quotation marks")
+        raise UnpicklingError("a text is not in quotation marks")
     return codecs.escape_decode(line[1:-1])[0].decode("latin1")
 
 
@@ -384,7 +388,7 @@ _INSTRUCTIONS: dict[bytes, Instruction] = {
     pickle.FROZENSET: _since_mark(lambda values: frozenset(map(check_key, values))),
     pickle.MARK: _Machine.mark,
     pickle.POP: _Machine.drop,
-    pickle.POP_MARK: _Machine.since_mark,
+    pickle.POP_MARK: _Machine.drop_to_mark,
     pickle.GLOBAL: _named_in_lines,
     pickle.STACK_GLOBAL: _Machine.look_up,
     pickle.REDUCE: _Machine.call,

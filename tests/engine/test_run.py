@@ -86,29 +86,6 @@ def test_workers_tell_of_the_epochs_they_are_at(folder: Path, tmp_path: Path, mo
     assert sorted(told) == sorted(everything)
 
 
-def test_a_worker_killed_in_the_middle_changes_nothing(folder: Path, tmp_path: Path) -> None:
-    from skeleton_cgl.engine.schedule import Driver
-    from skeleton_cgl.engine.workers import DaskWorkers
-
-    study = small_study(folder, methods=["bare", "ewc"])
-    run(study, tmp_path / "undisturbed.db")
-    plan = make_plan(study)
-    killed = []
-
-    with Store(tmp_path / "killed.db") as store, DaskWorkers(plan, 2) as workers:
-        add_study(store, plan)
-
-        def kill_one(_stage: object) -> None:
-            if not killed:
-                killed.append(next(iter(workers._cluster.workers.values())).pid)
-                os.kill(killed[0], signal.SIGKILL)
-
-        summary = Driver(plan, store, workers, finished=kill_one).run()
-    assert killed
-    assert summary.learned == 16
-    assert contents(tmp_path / "killed.db") == contents(tmp_path / "undisturbed.db")
-
-
 def test_a_study_runs_only_what_the_store_lacks(folder: Path, tmp_path: Path) -> None:
     store = tmp_path / "x.db"
     assert run(small_study(folder, methods=["bare"]), store).summary.learned == 8

@@ -101,12 +101,15 @@ def test_threads_of_a_worker_change_no_record_since_a_process_learns_one_stage_a
     study = small_study(folder, methods=["bare", "replay", "ewc"])
     study.run(tmp_path / "one.db", progress=False)
     plan = make_plan(study)
-    with LocalCluster(
-        n_workers=1, threads_per_worker=4, processes=True, memory_limit=0, dashboard_address="127.0.0.1:0"
-    ) as cluster:
-        with DaskWorkers(plan, address=cluster.scheduler_address) as workers, Store(tmp_path / "four.db") as store:
-            assert workers.room == 2
-            assert Driver(plan, store, workers).run().learned == 24
+    with (
+        LocalCluster(
+            n_workers=1, threads_per_worker=4, processes=True, memory_limit=0, dashboard_address="127.0.0.1:0"
+        ) as cluster,
+        DaskWorkers(plan, address=cluster.scheduler_address) as workers,
+        Store(tmp_path / "four.db") as store,
+    ):
+        assert workers.room == 2
+        assert Driver(plan, store, workers).run().learned == 24
     assert contents(tmp_path / "four.db") == contents(tmp_path / "one.db")
 
 
@@ -190,7 +193,7 @@ def test_what_is_no_address_is_refused_before_anything_is_tried(run: Run, folder
         "a b:1",
         "http://x/y:1",
     ):
-        with pytest.raises(InputError, match="cluster: .*expected the address of a scheduler"):
+        with pytest.raises(InputError, match=r"cluster: .*expected the address of a scheduler"):
             check_address(address)
     for address in ("localhost:8786", "tcp://10.0.0.1:8786", "tls://node-1.cluster:80", "tcp://[::1]:8786"):
         check_address(address)
