@@ -97,7 +97,7 @@ class Driver:
                 self._in_flight -= 1
                 for outcome in outcomes:
                     self._take(outcome)
-        self.summary.interrupted = bool(self._ready) or self._stop()
+        self.summary.interrupted = bool(self._wanted) or self._stop()
         self._remove_finished_states()
         return self.summary
 
