@@ -142,7 +142,8 @@ def _new_type(arguments: tuple[Any, ...]) -> UnfinishedType:
     match arguments:
         case (str() as name, int(), int()) if _PLAIN_TYPE.fullmatch(name):
             return UnfinishedType(name=name)
-    raise InputError(f"refused: the pickle asks for an array of type {str(arguments[:1])[:40]}, expected a plain one")
+    asked = arguments[0] if arguments and isinstance(arguments[0], str) else "that is described otherwise"
+    raise InputError(f"refused: the pickle asks for an array of a type {asked[:40]!r}, expected a plain one")
 
 
 def _scalar(arguments: tuple[Any, ...]) -> Any:
@@ -254,6 +255,8 @@ def named(module: str, name: str) -> Named:
     try:
         return _KNOWN[module, name]
     except KeyError:
+        asked = f"{module[:80]}.{name[:80]}"
         raise InputError(
-            f"refused: the pickle asks for {module[:80]}.{name[:80]}; only arrays and plain containers are read"
+            f"refused: the pickle asks for {asked if asked.isprintable() else repr(asked)}; "
+            "only arrays and plain containers are read"
         ) from None

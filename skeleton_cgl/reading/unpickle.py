@@ -50,7 +50,7 @@ def load_plain(file: IO[bytes], where: str) -> Any:
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
     except _BROKEN as error:
-        raise InputError(f"{where}: not a readable pickle: {error}") from error
+        raise InputError(f"{where}: not a readable pickle: {error!s:.200}") from error
     return value
 
 

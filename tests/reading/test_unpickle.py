@@ -126,6 +126,8 @@ ATTACKS = {
     "something outside": b"Pelsewhere\n.",
     "a buffer outside": b"\x97.",
     "keyword arguments": b"cnumpy\ndtype\n)}\x92.",
+    "a type that says itself for ever": b"cnumpy\ndtype\n()" + b"q\x00h\x00\x86" * 60 + b"K\x00K\x01tR.",
+    "a name of two lines": b"\x8c\x01\n\x8c\x01\x1b\x93.",
     "too few values": b"a.",
     "no mark": b"t.",
     "nothing": b".",
