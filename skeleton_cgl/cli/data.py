@@ -14,7 +14,7 @@ from skeleton_cgl.config import set_field
 from skeleton_cgl.errors import InputError
 
 if TYPE_CHECKING:
-    from skeleton_cgl.skeletons.archive import Duplicates
+    from skeleton_cgl.skeletons.archive import Archive, Duplicates
     from skeleton_cgl.skeletons.recording import BadRecording, Recording, Source
 
 _OWN = "READER"
@@ -207,6 +207,15 @@ def show(
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     verify: Annotated[bool, typer.Option("--verify", help="Read everything and compare with the digest.")] = False,
+    split: Annotated[
+        str | None,
+        typer.Option(
+            help="Print what the parts of a split by this have in common: auto, class, performance, subject, view, or "
+            "groups of the data's own.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="With --split: the seed of the split.", min=0)] = 0,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Draw film strips (.png, .pdf, .svg).", show_default=False),
@@ -219,6 +228,7 @@ def show(
     """Print what is in an archive; draw it as stick figures.
 
     Example: skeleton-cgl show data/ucla.h5 --out ucla.png
+    Example: skeleton-cgl show data/ucla.h5 --split performance
     Example: skeleton-cgl show synthetic --sequence a09_s01_e00_v01 --out throw.gif
     """
     from skeleton_cgl.skeletons.datasets import open_dataset
@@ -236,7 +246,20 @@ def show(
             else:
                 film_strip(opened, opened.index(sequence), out)
         summary = summarise(opened)
+        if split is not None:
+            summary["split"] = _divided(opened, split, seed)
     typer.echo(json.dumps(summary, indent=2, ensure_ascii=False) if as_json else describe(summary))
+
+
+def _divided(archive: "Archive", by: str, seed: int) -> list[str]:
+    """Return in words what the parts of a split have in common."""
+    from skeleton_cgl.scenarios.skeleton import notes_on
+    from skeleton_cgl.scenarios.split import Split, divide, settle
+    from skeleton_cgl.skeletons.groups import groups_of
+
+    groups = groups_of(archive)
+    split = settle(Split(by=by, seed=seed), groups)
+    return list(notes_on(archive, split, divide(split, archive.labels, archive.classes, groups)))
 
 
 def _write(source: "Source", out: Path, skip_bad: bool, duplicates: "Duplicates", **settings: Any) -> None:

@@ -13,16 +13,18 @@ from torch import Tensor
 
 from skeleton_cgl.config import Checked, check
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.parts import NAMES
 from skeleton_cgl.scenarios.classes import ClassTasks
 from skeleton_cgl.scenarios.inputs import Clips
 from skeleton_cgl.scenarios.labelled import LabelledSamples
+from skeleton_cgl.scenarios.overlap import overlap
 from skeleton_cgl.scenarios.scenario import Facts
 from skeleton_cgl.scenarios.settings import ScenarioSettings
 from skeleton_cgl.scenarios.split import Split, divide, settle
 from skeleton_cgl.seeds import seed_of
 from skeleton_cgl.skeletons import Archive, Augmentation, Preparation, Source
 from skeleton_cgl.skeletons.datasets import open_dataset
-from skeleton_cgl.skeletons.groups import performances
+from skeleton_cgl.skeletons.groups import groups_of
 from skeleton_cgl.skeletons.preparation import make_clip
 
 
@@ -56,7 +58,10 @@ class SkeletonSettings(ClassTasks, ScenarioSettings):
 
 
 class SkeletonScenario(LabelledSamples):
-    """Class- or task-incremental learning of the actions in an archive; `tasks` says which classes, in which tasks."""
+    """Class- or task-incremental learning of the actions in an archive; `tasks` says which classes, in which tasks.
+
+    notes: the sizes of the parts and what they have in common, in words.
+    """
 
     def __init__(
         self,
@@ -70,10 +75,9 @@ class SkeletonScenario(LabelledSamples):
         with open_dataset(data) as archive:
             prepared = _override(archive.preparation, preparation or {})
             shuffled = np.random.default_rng(seed_of("samples", split.seed)).permutation(len(archive))
-            together = performances(archive)
-            split = settle(split, together)
-            groups = {"class": None, "performance": together, "subject": archive.subjects, "view": archive.views}
-            parts = divide(split, archive.labels, archive.classes, groups[split.by])
+            groups = groups_of(archive)
+            split = settle(split, groups)
+            parts = divide(split, archive.labels, archive.classes, groups)
             described = [archive.digest, tasks.setting, _described(prepared), _described(split)]
             described.append("" if augmentation is None else _described(augmentation))
             content = "\n".join(described).encode()
@@ -86,6 +90,15 @@ class SkeletonScenario(LabelledSamples):
                 facts_of(archive, prepared),
                 content,
             )
+            used = np.empty_like(parts)
+            used[shuffled] = self._parts.numpy()
+            self.notes = notes_on(archive, split, used)
+
+
+def notes_on(archive: Archive, split: Split, parts: np.ndarray) -> tuple[str, ...]:
+    """Return in words how many sequences each of the parts (N,) has, and what they have in common."""
+    counts = ", ".join(f"{(parts == part).sum()} {name}" for part, name in enumerate(NAMES))
+    return (f"split by {split.by}: {counts} clips", *overlap(parts, archive.copies, groups_of(archive)))
 
 
 def facts_of(archive: Archive, preparation: Preparation) -> Facts:

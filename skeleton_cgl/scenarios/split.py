@@ -1,30 +1,33 @@
 """Dividing samples into training, validation and test parts: by class, by performance or by group."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from math import gcd, inf, lcm
-from typing import Literal
 
 import numpy as np
 from pydantic import Field, field_validator
 
-from skeleton_cgl.config import Checked
+from skeleton_cgl.config import Checked, did_you_mean
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.parts import NAMES, TEST, TRAINING, UNUSED, VALIDATION
 from skeleton_cgl.seeds import seed_of
+
+_ACROSS = ("subject", "view")
+"""What always divides over all classes, even if every group of it happens to be of one."""
 
 
 class Split(Checked):
     """How samples are divided.
 
     by: "class" divides the samples of every class by the ratios, "performance" its performances, so that all views and
-    copies of one are in one part; "subject" and "view" put whole subjects or views into one part, over all classes.
-    "auto" is performance where the data tell it of every sample, otherwise class.
+    copies of one are in one part; "subject" and "view" put whole subjects or views into one part, over all classes; any
+    other name is that of a column of groups the data have, and these are treated as performances if each is of one
+    class, otherwise as subjects. "auto" is performance where the data tell it of every sample, otherwise class.
     ratios: training : validation : test. With performances or groups, as nearly as whole ones allow.
     test, validation: the groups of these parts, instead of drawing them.
     """
 
-    by: Literal["auto", "class", "performance", "subject", "view"] = "auto"
+    by: str = "auto"
     ratios: tuple[float, float, float] = (8, 1, 1)
     test: tuple[int, ...] = ()
     validation: tuple[int, ...] = ()
@@ -48,25 +51,24 @@ def _in_lowest_terms(ratios: tuple[float, float, float]) -> tuple[float, float, 
     return ratios if max(training, validation, test) > 2**53 else (float(training), float(validation), float(test))
 
 
-def settle(split: Split, performances: np.ndarray | None) -> Split:
-    """Return the split with `by` as what "auto" comes to: performance, unless the data do not tell it."""
+def settle(split: Split, told: Collection[str]) -> Split:
+    """Return the split with `by` as what "auto" comes to: performance, if that is among what the data tell."""
     if split.by != "auto":
         return split
-    return split.model_copy(update={"by": "class" if performances is None else "performance"})
+    return split.model_copy(update={"by": "performance" if "performance" in told else "class"})
 
 
-def divide(split: Split, labels: np.ndarray, classes: Sequence[str], groups: np.ndarray | None) -> np.ndarray:
-    """Return (N,) the part of every sample: TRAINING, VALIDATION or TEST; `groups` (N,) is what `by` asks for.
+def divide(split: Split, labels: np.ndarray, classes: Sequence[str], groups: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return (N,) the part of every sample: TRAINING, VALIDATION or TEST; `groups` (N,), by name, are what data tell.
 
     A class is divided by a seed of its own name, so that its division does not depend on the other classes.
     Refused: groups that are unknown or too few, and a class without a sample in one of the parts.
     """
-    if split.by == "class":
-        parts = _within_classes(split, labels, classes, np.arange(len(labels)))
-    elif split.by == "performance":
-        parts = _within_classes(split, labels, classes, _known(split, groups))
+    numbers = np.arange(len(labels)) if split.by == "class" else _told(split.by, groups)
+    if split.by in ("class", "performance") or (split.by not in _ACROSS and _of_one_class(numbers, labels)):
+        parts = _within_classes(split, labels, classes, numbers)
     else:
-        parts = _by_group(split, _known(split, groups))
+        parts = _by_group(split, numbers)
     for label, name in enumerate(classes):
         for part, part_name in enumerate(NAMES):
             if not ((labels == label) & (parts == part)).any():
@@ -74,10 +76,16 @@ def divide(split: Split, labels: np.ndarray, classes: Sequence[str], groups: np.
     return parts
 
 
-def _known(split: Split, groups: np.ndarray | None) -> np.ndarray:
-    if groups is None or (groups < 0).any():
-        raise InputError(f"split: by {split.by}, but the data do not tell the {split.by} of every sample")
-    return groups
+def _told(by: str, groups: Mapping[str, np.ndarray]) -> np.ndarray:
+    if by in groups:
+        return groups[by]
+    if by in (*_ACROSS, "performance"):
+        raise InputError(f"split: by {by}, but the data do not tell the {by} of every sample")
+    raise InputError(f"split: by {by!r}: no such groups{did_you_mean(by, ['auto', 'class', *groups])}")
+
+
+def _of_one_class(groups: np.ndarray, labels: np.ndarray) -> bool:
+    return len(np.unique(np.stack([groups, labels]), axis=1)[0]) == len(np.unique(groups))
 
 
 def _within_classes(split: Split, labels: np.ndarray, classes: Sequence[str], groups: np.ndarray) -> np.ndarray:

@@ -2,9 +2,9 @@
 
 Layout of the file: `positions` (total frames, A, V, C) holds the centred sequences one after the other, as recorded in
 length and scale; `sequences/*` holds one value per sequence (start, label, name, subject, view, repetition, and a
-checksum of its content). Attributes hold format, version, layout, classes, preparation, provenance, the recordings set
-aside or left out, and the digest. Scaling, number of frames and stream are applied when clips are asked for, so that
-one archive serves them all, and augmentation too.
+checksum of its content), `groups/*` what else a data set may be split by. Attributes hold format, version, layout,
+classes, preparation, provenance, the recordings set aside or left out, and the digest. Scaling, number of frames and
+stream are applied when clips are asked for, so that one archive serves them all, and augmentation too.
 
 Promises: a file at its final path is complete (it is written beside and renamed); every chunk carries a checksum, so
 that damage is noticed when it is read; the digest depends on layout, classes, preparation, labels and positions alone.
@@ -12,7 +12,8 @@ that damage is noticed when it is read; the digest depends on layout, classes, p
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -81,7 +82,7 @@ def _write(
     left_out: list[tuple[str, str]] = []
     contents: list[bytes] = []
     first_of: dict[bytes, str] = {}
-    facts: dict[str, list[Any]] = {name: [] for name in ("name", "label", *FACTS)}
+    facts: dict[str, list[Any]] = {name: [] for name in ("name", "label", "groups", *FACTS)}
     starts = [0]
     positions = _PositionWriter(file)
     for recording in progress(source.recordings(), len(source)):
@@ -108,8 +109,9 @@ def _write(
     group = file.create_group("sequences")
     group["start"] = np.array(starts, dtype=np.int64)
     group["label"] = labels
-    group.create_dataset("name", data=facts.pop("name"), dtype=h5py.string_dtype())
     group["content"] = np.frombuffer(b"".join(contents), dtype=np.uint8).reshape(len(labels), -1)
+    _write_groups(file, facts["name"], facts.pop("groups"))
+    group.create_dataset("name", data=facts.pop("name"), dtype=h5py.string_dtype())
     for name, values in facts.items():
         group[name] = np.array(values, dtype=np.int32)
     file.attrs.update(
@@ -138,7 +140,16 @@ def _checked(recording: Recording | BadRecording, source: Source) -> Recording |
         return BadRecording(recording.name, str(error))
     if not positions[0].any():
         return BadRecording(recording.name, "the first actor has no frame")
-    return Recording(recording.name, positions, recording.label, *(getattr(recording, fact) for fact in FACTS))
+    return replace(recording, positions=positions)
+
+
+def _write_groups(file: h5py.File, names: Sequence[str], groups: Sequence[Mapping[str, int]]) -> None:
+    """Write every column of groups as `groups/COLUMN`; refuse a recording that has other columns than the first."""
+    for name, columns in zip(names, groups, strict=True):
+        if columns.keys() != groups[0].keys():
+            raise InputError(f"{name}: groups: expected {sorted(groups[0])} as of {names[0]}, found {sorted(columns)}")
+    for column in groups[0]:
+        file[f"groups/{column}"] = np.array([columns[column] for columns in groups], dtype=np.int32)
 
 
 def _refuse_empty_classes(labels: np.ndarray, classes: Sequence[str]) -> None:
@@ -216,8 +227,9 @@ def _content(sequence: np.ndarray) -> bytes:
 class Archive:
     """An archive opened for reading; positions are read from the file when sequences or clips are asked for.
 
-    labels, subjects, views, repetitions are (N,) integers, −1 where unknown; lengths (N,) are recorded frames. left_out
-    names the recordings that were not written because they are identical to another, and that other.
+    labels, subjects, views, repetitions are (N,) integers, −1 where unknown; lengths (N,) are recorded frames. groups
+    are columns (N,) of the data set's own. left_out names the recordings that were not written because they are
+    identical to another, and that other.
     """
 
     def __init__(self, file: h5py.File, path: str) -> None:
@@ -278,7 +290,8 @@ class Archive:
         self.labels = file["sequences/label"][:].astype(np.int64)
         self.names = tuple(file["sequences/name"].asstr()[:])
         self.subjects, self.views, self.repetitions = (file[f"sequences/{fact}"][:] for fact in FACTS)
-        columns = (self.labels, self.names, self.subjects, self.views, self.repetitions)
+        self.groups: dict[str, np.ndarray] = {name: column[:] for name, column in file.get("groups", {}).items()}
+        columns = (self.labels, self.names, self.subjects, self.views, self.repetitions, *self.groups.values())
         if any(len(column) != len(self) for column in columns) or self._starts[-1] != len(file["positions"]):
             raise ValueError("its parts differ in length")
 

@@ -1,9 +1,24 @@
-"""Which sequences of an archive belong together: copies of one recording, views of one performance."""
+"""Which sequences of an archive belong together: copies of one recording, views of one performance, other groups."""
 
 import numpy as np
 
 from skeleton_cgl.skeletons.archive import Archive
 from skeleton_cgl.skeletons.recording import UNKNOWN
+
+
+def groups_of(archive: Archive) -> dict[str, np.ndarray]:
+    """Return by name all that the sequences may be grouped by, (N,) each, of which every sequence has its group.
+
+    Groups of the data set's own that share a recording count as one, as performances do.
+    """
+    together = performances(archive)
+    columns = {
+        **({} if together is None else {"performance": together}),
+        "subject": archive.subjects,
+        "view": archive.views,
+        **{name: numbers[joined(numbers, archive.copies)] for name, numbers in archive.groups.items()},
+    }
+    return {name: numbers for name, numbers in columns.items() if (numbers != UNKNOWN).all()}
 
 
 def performances(archive: Archive) -> np.ndarray | None:

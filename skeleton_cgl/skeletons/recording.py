@@ -23,7 +23,10 @@ UNKNOWN = -1
 
 @dataclass(frozen=True)
 class Recording:
-    """One sequence: positions (A, T, V, C) float32, in which a frame an actor is missing from is all zero."""
+    """One sequence: positions (A, T, V, C) float32, in which a frame an actor is missing from is all zero.
+
+    groups: what else a data set may be split by, such as {"session": 3}; the same names in all its recordings.
+    """
 
     name: str
     positions: np.ndarray = field(repr=False)
@@ -31,6 +34,7 @@ class Recording:
     subject: int = UNKNOWN
     view: int = UNKNOWN
     repetition: int = UNKNOWN
+    groups: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,8 @@ def describe(summary: dict[str, Any]) -> str:
             for entry in summary["classes"]
         ),
     ]
+    if "split" in summary:
+        lines += [f"  {line}" for line in summary["split"]]
     if summary["set_aside"]:
         lines.append(f"  set aside    {len(summary['set_aside'])}")
         lines += [f"    {bad['name']}: {bad['reason']}" for bad in summary["set_aside"]]

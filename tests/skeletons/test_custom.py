@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.scenarios.skeleton import SkeletonScenario
+from skeleton_cgl.scenarios.split import Split
 from skeleton_cgl.skeletons import Archive, BadRecording, JointLayout, Preparation
+from skeleton_cgl.skeletons.groups import groups_of
 from skeleton_cgl.skeletons.preparation import centre
 from skeleton_cgl.skeletons.sources.custom import CustomSource
 
@@ -151,3 +154,19 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         CustomSource(tmp_path / "x.npz", LAYOUT, PREPARATION)
     with pytest.raises(InputError, match="no such file"):
         CustomSource(tmp_path / "y.npz", LAYOUT, PREPARATION)
+
+
+def test_groups_of_the_data_are_kept_to_split_by(tmp_path: Path) -> None:
+    np.savez(
+        tmp_path / "a.npz",
+        sequences=np.random.default_rng(0).normal(size=(6, 4, 3, 3)),
+        labels=np.array(["sit", "stand"] * 3),
+        group_session=np.array([1, 1, 2, 2, 3, 3]),
+    )
+    source = CustomSource(tmp_path / "a.npz", LAYOUT, PREPARATION)
+    with Archive.in_memory(source) as archive:
+        assert groups_of(archive)["session"].tolist() == [1, 1, 2, 2, 3, 3]
+    scenario = SkeletonScenario(source, split=Split(by="session", test=(2,), validation=(3,)))
+    assert scenario.notes[0] == "split by session: 2 training, 2 validation, 2 test clips"
+    with pytest.raises(InputError, match="split: by 'sesion': no such groups; did you mean 'session'"):
+        SkeletonScenario(source, split=Split(by="sesion"))

@@ -7,6 +7,7 @@
 | class_names | optional: (K,) names; numeric labels then count from 0 in it, and it fixes the order of the classes |
 | lengths | optional, with (N, T, V, C): how many frames of each sequence are real |
 | names, subjects, views, repetitions | optional: (N,) |
+| group_NAME | optional: (N,) whole numbers, what else the set may be split by, such as group_session |
 """
 
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from skeleton_cgl.skeletons.preparation import Preparation
 from skeleton_cgl.skeletons.recording import FACTS, UNKNOWN, BadRecording, Recording, Source
 
 _ARRAYS = ("sequences", "labels", "class_names", "lengths", "names", *(f"{fact}s" for fact in FACTS))
+_GROUP = "group_"
 
 
 class CustomSource(Source):
@@ -38,7 +40,7 @@ class CustomSource(Source):
         self._path = Path(path)
         self._present = field_names(self._path)
         for name in self._present:
-            if name not in _ARRAYS:
+            if name not in _ARRAYS and not _is_group(name):
                 raise InputError(f"{path}: unknown array {name!r}{did_you_mean(name, _ARRAYS)}")
         self._sequences = self._checked_sequences()
         labels = self._per_sequence("labels")
@@ -49,6 +51,11 @@ class CustomSource(Source):
         self._check_lengths()
         self._names = self._per_sequence("names")
         self._facts = {fact: self._per_sequence(f"{fact}s", numbers=True) for fact in FACTS}
+        self._groups = {
+            name.removeprefix(_GROUP): self._per_sequence(name, numbers=True)
+            for name in self._present
+            if _is_group(name)
+        }
 
     def _checked_sequences(self) -> StoredArray:
         sequences = StoredArray(self._path, "sequences")
@@ -77,12 +84,13 @@ class CustomSource(Source):
         for index, sequence in enumerate(stored):
             name = f"sequence {index}" if self._names is None else str(self._names[index])
             facts = {fact: UNKNOWN if values is None else int(values[index]) for fact, values in self._facts.items()}
+            groups = {name: int(values[index]) for name, values in self._groups.items() if values is not None}
             try:
                 positions = self._positions(sequence, index)
             except InputError as error:
                 yield BadRecording(name, str(error))
                 continue
-            yield Recording(name, positions, int(self._labels[index]), **facts)
+            yield Recording(name, positions, int(self._labels[index]), **facts, groups=groups)
 
     def _positions(self, sequence: object, index: int) -> np.ndarray:
         if not isinstance(sequence, np.ndarray) or sequence.dtype.kind not in "fiu":
@@ -134,3 +142,7 @@ class CustomSource(Source):
         frames = self._sequences.shape[-3]
         if self._lengths.dtype.kind not in "iu" or self._lengths.min() < 1 or self._lengths.max() > frames:
             raise InputError(f"{self._path}: array 'lengths': expected whole numbers from 1 to {frames}")
+
+
+def _is_group(name: str) -> bool:
+    return name.startswith(_GROUP) and name.removeprefix(_GROUP).isidentifier()
