@@ -77,6 +77,27 @@ def test_no_array_within_reach_tells_a_test_label(case: Case, folder: Path) -> N
         assert not np.isin(experience.validation.ids, given.ids).any()
 
 
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_neighbours_in_the_sequence_of_queries_are_alike_as_often_as_chance(case: Case, folder: Path) -> None:
+    given = asked(case, folder)
+    for prefix in given.prefixes:
+        ids = given.scenario.queries(prefix).ids.unique_consecutive().numpy()
+        labels = np.nan_to_num(given.labels[ids].reshape(len(ids), -1), nan=2)
+        assert _unlikely(labels) < 3
+        assert _unlikely(labels[np.lexsort(labels.T)]) > 5
+
+
+def _unlikely(labels: np.ndarray) -> float:
+    """Return by how many standard deviations of chance more neighbours in labels (Q, K) are alike than by chance."""
+    random = np.random.default_rng(0)
+
+    def alike(sequence: np.ndarray) -> float:
+        return float((sequence[1:] == sequence[:-1]).mean())
+
+    by_chance = [alike(random.permutation(labels)) for _ in range(300)]
+    return (alike(labels) - float(np.mean(by_chance))) / float(np.std(by_chance))
+
+
 @pytest.mark.parametrize("case", [case for case in CASES if "kind" in case.scenario and case is not LINKS], ids=str)
 def test_other_answers_and_other_lessons_to_come_change_nothing_within_reach(
     case: Case, folder: Path, monkeypatch: pytest.MonkeyPatch
