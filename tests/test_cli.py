@@ -148,3 +148,25 @@ def test_what_needs_no_heavy_import_does_not_wait_for_one(script: str, heavy: se
     check = f"import sys\n{script}\nsys.exit(repr({heavy} & set(sys.modules)) if {heavy} & set(sys.modules) else 0)"
     ran = subprocess.run([sys.executable, "-c", check], check=False, capture_output=True, text=True)
     assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_identical_recordings_are_told_and_left_out_on_request_and_the_overlap_of_a_split_is_printed(
+    run: Run, tmp_path: Path
+) -> None:
+    sequences = np.random.default_rng(0).normal(size=(30, 4, 2, 3))
+    sequences[7] = sequences[3]
+    layout = tmp_path / "stick.yaml"
+    layout.write_text("{name: stick, joints: [hip, head], root: hip, bones: [[head, hip]]}")
+    np.savez(tmp_path / "a.npz", sequences=sequences, labels=["a", "b"] * 15, subjects=np.arange(30) // 4)
+    common = ("prepare", "custom", tmp_path / "a.npz", "--layout", layout, "--out")
+    _, kept, _ = run(*common, tmp_path / "kept.h5")
+    assert "1 of 30 sequences are identical to an earlier one; --duplicates first keeps one of each" in kept
+    _, first, _ = run(*common, tmp_path / "first.h5", "--duplicates", "first")
+    assert "first.h5: 29 sequences" in first
+    assert "1 of 30 sequences were identical to an earlier one and are left out" in first
+    _, shown, _ = run("show", tmp_path / "kept.h5", "--split", "auto")
+    assert "split by class: 22 training, 4 validation, 4 test clips" in shown
+    assert "test: of 4 clips, " in shown
+    code, _, error = run("show", tmp_path / "kept.h5", "--split", "performance")
+    assert code == 2
+    assert "the data do not tell the performance of every sample" in error

@@ -6,8 +6,10 @@ checksum of its content), `groups/*` what else a data set may be split by. Attri
 classes, preparation, provenance, the recordings set aside or left out, and the digest. Scaling, number of frames and
 stream are applied when clips are asked for, so that one archive serves them all, and augmentation too.
 
-Promises: a file at its final path is complete (it is written beside and renamed); every chunk carries a checksum, so
-that damage is noticed when it is read; the digest depends on layout, classes, preparation, labels and positions alone.
+Promises: a file at its final path is complete (it is written beside and renamed) and sealed, so that damage is noticed
+before anything is read, once per file, time of change and process; of one without a seal, written by an earlier release
+or by other means, the content is read and compared with the digest instead. The digest depends on layout, classes,
+preparation, labels and positions alone.
 """
 
 import hashlib
@@ -29,12 +31,19 @@ from skeleton_cgl.files import write_beside
 from skeleton_cgl.skeletons.layout import JointLayout
 from skeleton_cgl.skeletons.preparation import Augmentation, Preparation, centre, make_clip
 from skeleton_cgl.skeletons.recording import FACTS, BadRecording, Recording, Source, tidy
+from skeleton_cgl.skeletons.seal import SIZE as SEAL_SIZE
+from skeleton_cgl.skeletons.seal import is_intact, is_known, is_sealed, remember, seal
 from skeleton_cgl.version import __version__
 
 FORMAT = "skeleton_cgl archive"
 VERSION = 1
+_LARGEST = 2**31
+_CONTENT_BYTES = 16
 _FRAMES_PER_CHUNK = 128
 _FRAMES_PER_WRITE = 16 * _FRAMES_PER_CHUNK
+
+_UNREADABLE = (AttributeError, KeyError, OSError, RuntimeError, TypeError, ValueError)
+"""What h5py raises, and what is raised of values that are not what they should be, in a damaged file."""
 
 Progress = Callable[[Iterator[Recording | BadRecording], int], Iterable[Recording | BadRecording]]
 
@@ -60,12 +69,15 @@ def write_archive(
     `preparation` is what clips are made by unless they are asked for otherwise; by default the source's own. Of
     identical recordings, duplicates "keep" writes all and "first" writes the first.
 
-    Refused: a bad recording, unless `skip_bad`; a class without a recording; a centre that is no joint. What is refused
-    leaves no file behind, and leaves an archive that stood at `path` as it was.
+    Refused: a bad recording, unless `skip_bad`; two of one name; a class without a recording; a centre that is no
+    joint. What is refused leaves no file behind, and leaves an archive that stood at `path` as it was.
     """
     path = Path(path)
-    with write_beside(path) as unfinished, h5py.File(unfinished, "w") as file:
-        return _write(source, file, preparation or source.preparation, skip_bad, progress, duplicates)
+    with write_beside(path) as unfinished:
+        with h5py.File(unfinished, "w", userblock_size=SEAL_SIZE) as file:
+            bad = _write(source, file, preparation or source.preparation, skip_bad, progress, duplicates)
+        seal(unfinished)
+    return bad
 
 
 def _write(
@@ -80,40 +92,32 @@ def _write(
         raise InputError(f"centre: joint {preparation.centre} is outside the joints 0–{len(source.layout) - 1}")
     bad: list[BadRecording] = []
     left_out: list[tuple[str, str]] = []
-    contents: list[bytes] = []
     first_of: dict[bytes, str] = {}
-    facts: dict[str, list[Any]] = {name: [] for name in ("name", "label", "groups", *FACTS)}
+    columns: dict[str, list[Any]] = {name: [] for name in ("name", "label", "groups", *FACTS, "content")}
     starts = [0]
     positions = _PositionWriter(file)
-    for recording in progress(source.recordings(), len(source)):
-        checked = _checked(recording, source)
+    place_of_name: dict[str, int] = {}
+    for place, recording in enumerate(progress(source.recordings(), len(source))):
+        checked = _checked(recording, source, preparation.centre)
         if isinstance(checked, BadRecording):
             if not skip_bad:
                 raise InputError(f"{checked} (--skip-bad sets such recordings aside)")
             bad.append(checked)
             continue
-        centred = centre(checked.positions, preparation.centre)
-        content = _content(centred)
+        earlier = place_of_name.setdefault(checked.name, place)
+        if earlier != place:
+            raise InputError(f"{checked.name} is there twice, as recording {earlier} and as recording {place}")
+        content = _content(checked.positions)
         if duplicates == "first" and content in first_of:
             left_out.append((checked.name, first_of[content]))
             continue
         first_of.setdefault(content, checked.name)
-        contents.append(content)
-        positions.append(centred)
+        positions.append(checked.positions)
         starts.append(starts[-1] + checked.positions.shape[1])
-        for name, values in facts.items():
-            values.append(getattr(checked, name))
+        for name, values in columns.items():
+            values.append(content if name == "content" else getattr(checked, name))
     positions.flush()
-    labels = np.array(facts.pop("label"), dtype=np.int16)
-    _refuse_empty_classes(labels, source.classes)
-    group = file.create_group("sequences")
-    group["start"] = np.array(starts, dtype=np.int64)
-    group["label"] = labels
-    group["content"] = np.frombuffer(b"".join(contents), dtype=np.uint8).reshape(len(labels), -1)
-    _write_groups(file, facts["name"], facts.pop("groups"))
-    group.create_dataset("name", data=facts.pop("name"), dtype=h5py.string_dtype())
-    for name, values in facts.items():
-        group[name] = np.array(values, dtype=np.int32)
+    _write_columns(file, source.classes, starts, columns)
     file.attrs.update(
         format=FORMAT,
         version=VERSION,
@@ -128,10 +132,17 @@ def _write(
     return bad
 
 
-def _checked(recording: Recording | BadRecording, source: Source) -> Recording | BadRecording:
-    """Return the recording with tidy positions, or why it cannot be used."""
+def _checked(recording: Recording | BadRecording, source: Source, joint: int) -> Recording | BadRecording:
+    """Return the recording with tidy positions, centred at a joint, or why it cannot be used."""
     if isinstance(recording, BadRecording):
         return recording
+    if "\0" in recording.name:
+        return BadRecording(repr(recording.name), "the name has a NUL in it")
+    numbers = {field: getattr(recording, field) for field in ("label", *FACTS)}
+    for field, value in {**numbers, **recording.groups}.items():
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if not whole or not -_LARGEST < int(value) < _LARGEST:
+            return BadRecording(recording.name, f"{field}: expected a whole number of 32 bits, found {value!r:.40}")
     if not 0 <= recording.label < len(source.classes):
         return BadRecording(recording.name, f"label {recording.label} is outside the {len(source.classes)} classes")
     try:
@@ -140,7 +151,26 @@ def _checked(recording: Recording | BadRecording, source: Source) -> Recording |
         return BadRecording(recording.name, str(error))
     if not positions[0].any():
         return BadRecording(recording.name, "the first actor has no frame")
-    return replace(recording, positions=positions)
+    with np.errstate(over="ignore"):
+        centred = centre(positions, joint)
+    if not np.isfinite(centred).all():
+        return BadRecording(recording.name, "positions are too large to be centred")
+    return replace(recording, positions=centred)
+
+
+def _write_columns(
+    file: h5py.File, classes: Sequence[str], starts: Sequence[int], columns: Mapping[str, Sequence[Any]]
+) -> None:
+    """Write what is known of every sequence; refuse a class without one."""
+    _refuse_empty_classes(np.array(columns["label"], dtype=np.int64), classes)
+    group = file.create_group("sequences")
+    group["start"] = np.array(starts, dtype=np.int64)
+    group["label"] = np.array(columns["label"], dtype=np.int16 if len(classes) < 2**15 else np.int32)
+    group.create_dataset("name", data=columns["name"], dtype=h5py.string_dtype())
+    group["content"] = np.frombuffer(b"".join(columns["content"]), dtype=np.uint8).reshape(-1, _CONTENT_BYTES)
+    for fact in FACTS:
+        group[fact] = np.array(columns[fact], dtype=np.int32)
+    _write_groups(file, columns["name"], columns["groups"])
 
 
 def _write_groups(file: h5py.File, names: Sequence[str], groups: Sequence[Mapping[str, int]]) -> None:
@@ -210,16 +240,31 @@ def _digest(file: h5py.File) -> str:
         digest.update(file.attrs[name].encode() + b"\0")
     for name in ("sequences/start", "sequences/label"):
         digest.update(file[name][:].astype("<i8").tobytes())
-    positions = file["positions"]
-    digest.update(repr(positions.shape).encode())
-    for start in range(0, len(positions), _FRAMES_PER_WRITE):
-        digest.update(positions[start : start + _FRAMES_PER_WRITE].astype("<f4").tobytes())
+    digest.update(repr(file["positions"].shape).encode())
+    for _, frames in _blocks(file):
+        digest.update(frames.astype("<f4").tobytes())
     return digest.hexdigest()
+
+
+def _first_not_finite(file: h5py.File) -> int | None:
+    """Return the first frame with a position that is not finite."""
+    for start, frames in _blocks(file):
+        broken = np.flatnonzero(~np.isfinite(frames).all(axis=(1, 2, 3)))
+        if len(broken):
+            return start + int(broken[0])
+    return None
+
+
+def _blocks(file: h5py.File) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield all positions, some frames at a time, each time with the number of the first."""
+    positions = file["positions"]
+    for start in range(0, len(positions), _FRAMES_PER_WRITE):
+        yield start, positions[start : start + _FRAMES_PER_WRITE]
 
 
 def _content(sequence: np.ndarray) -> bytes:
     """Return a checksum of a centred sequence (A, T, V, C), which tells whether two are identical."""
-    digest = hashlib.blake2b(repr(sequence.shape).encode(), digest_size=16)
+    digest = hashlib.blake2b(repr(sequence.shape).encode(), digest_size=_CONTENT_BYTES)
     digest.update(sequence.astype("<f4").tobytes())
     return digest.digest()
 
@@ -239,7 +284,7 @@ class Archive:
             self._read_head()
         except InputError:
             raise
-        except (KeyError, OSError, ValueError) as error:
+        except _UNREADABLE as error:
             raise _damaged(path, error) from error
 
     @classmethod
@@ -248,15 +293,23 @@ class Archive:
         path = Path(path)
         if not path.is_file():
             raise InputError(f"{path}: no such file; make it with `skeleton-cgl prepare`")
+        known = is_known(path)
+        sealed = known or is_sealed(path)
+        if not known and sealed and not is_intact(path):
+            raise _damaged(str(path), "its bytes are not those that were written")
         try:
             file = h5py.File(path, "r")
         except OSError as error:
             raise _damaged(str(path), error) from error
         try:
-            return cls(file, str(path))
+            archive = cls(file, str(path))
+            if not sealed:
+                archive.verify()
         except InputError:
             file.close()
             raise
+        remember(path)
+        return archive
 
     @classmethod
     def in_memory(cls, source: Source) -> "Archive":
@@ -287,13 +340,43 @@ class Archive:
         self.left_out = [(name, first) for name, first in json.loads(attributes.get("left_out", "[]"))]
         self._starts = file["sequences/start"][:]
         self.lengths = np.diff(self._starts)
-        self.labels = file["sequences/label"][:].astype(np.int64)
         self.names = tuple(file["sequences/name"].asstr()[:])
-        self.subjects, self.views, self.repetitions = (file[f"sequences/{fact}"][:] for fact in FACTS)
+        columns = {field: file[f"sequences/{field}"][:] for field in ("label", *FACTS)}
         self.groups: dict[str, np.ndarray] = {name: column[:] for name, column in file.get("groups", {}).items()}
-        columns = (self.labels, self.names, self.subjects, self.views, self.repetitions, *self.groups.values())
-        if any(len(column) != len(self) for column in columns) or self._starts[-1] != len(file["positions"]):
+        self._check_columns({**columns, **self.groups})
+        self.labels = columns["label"].astype(np.int64)
+        self.subjects, self.views, self.repetitions = (columns[fact] for fact in FACTS)
+
+    def _check_columns(self, columns: Mapping[str, np.ndarray]) -> None:
+        """Refuse columns and positions that do not fit each other, the layout or the classes."""
+        for field, column in {"start": self._starts, **columns}.items():
+            if column.ndim != 1 or column.dtype.kind not in "iu":
+                raise InputError(f"{self.path}: {field}: expected whole numbers, found {column.dtype} {column.shape}")
+        if any(len(column) != len(self) for column in (self.names, *columns.values())):
             raise ValueError("its parts differ in length")
+        positions = self._file["positions"]
+        if positions.ndim != 4 or positions.shape[2] != len(self.layout) or positions.dtype != np.float32:
+            raise InputError(
+                f"{self.path}: positions: expected float32 (frames, actors, {len(self.layout)} joints, coordinates), "
+                f"found {positions.dtype} {positions.shape}"
+            )
+        if self.preparation.centre >= len(self.layout):
+            raise InputError(f"{self.path}: preparation: centre {self.preparation.centre} is no joint")
+        for row in np.flatnonzero((self.lengths < 1) | (self._starts[:-1] < 0))[:1]:
+            raise InputError(
+                f"{self.path}: sequence {row} ({self.names[row]}): start: from frame {self._starts[row]} "
+                f"to {self._starts[row + 1]}"
+            )
+        if self._starts[0] != 0 or self._starts[-1] != len(positions):
+            raise InputError(
+                f"{self.path}: start: frames {self._starts[0]} to {self._starts[-1]}, but there are {len(positions)}"
+            )
+        labels = columns["label"]
+        for row in np.flatnonzero((labels < 0) | (labels >= len(self.classes)))[:1]:
+            raise InputError(
+                f"{self.path}: sequence {row} ({self.names[row]}): label {labels[row]} is outside the "
+                f"{len(self.classes)} classes"
+            )
 
     def __len__(self) -> int:
         return len(self._starts) - 1
@@ -354,13 +437,16 @@ class Archive:
         return clips
 
     def verify(self) -> None:
-        """Read everything and refuse the archive unless its content has the digest it was written with."""
+        """Read everything; refuse the archive unless it has the content its digest tells, all of it finite."""
         try:
-            found = _digest(self._file)
-        except (KeyError, OSError) as error:
+            found, broken = _digest(self._file), _first_not_finite(self._file)
+        except _UNREADABLE as error:
             raise _damaged(self.path, error) from error
         if found != self.digest:
             raise _damaged(self.path, f"digest {found[:12]}…, expected {self.digest[:12]}…")
+        if broken is not None:
+            row = int(np.searchsorted(self._starts, broken, side="right")) - 1
+            raise InputError(f"{self.path}: sequence {row} ({self.names[row]}): positions: not all are finite")
 
     def close(self) -> None:
         self._file.close()

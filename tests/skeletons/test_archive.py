@@ -1,4 +1,6 @@
 import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +10,9 @@ import pytest
 
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.skeletons import UCLA, Archive, Augmentation, BadRecording, Preparation, write_archive
+from skeleton_cgl.skeletons import archive as archives
 from skeleton_cgl.skeletons.preparation import centre, make_clip
+from skeleton_cgl.skeletons.seal import SIZE, is_intact, seal
 from tests.skeletons.sources import ListSource, random_recording, random_source
 
 
@@ -156,8 +160,21 @@ def test_recordings_of_different_shapes_are_refused(tmp_path: Path) -> None:
         write_archive(source, tmp_path / "out.h5")
 
 
+@contextmanager
+def changed(path: Path) -> Iterator[h5py.File]:
+    """Open an archive to be changed from outside; afterwards it has a seal that fits."""
+    with h5py.File(path, "r+") as file:
+        yield file
+    seal(path)
+
+
+def unseal(path: Path) -> None:
+    """Make an archive one without a seal, as earlier releases wrote them."""
+    path.write_bytes(path.read_bytes()[SIZE:])
+
+
 def test_an_older_archive_is_refused_with_what_to_do(written: Path) -> None:
-    with h5py.File(written, "r+") as file:
+    with changed(written) as file:
         file.attrs["version"] = 0
     with pytest.raises(InputError, match="version 0, this release reads 1; prepare it again"):
         Archive.open(written)
@@ -183,30 +200,108 @@ def test_a_truncated_archive_is_recognised(written: Path, part: float) -> None:
         Archive.open(written)
 
 
-def test_a_damaged_chunk_is_noticed_when_it_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "test.h5"
-    write_archive(random_source([300, 300]), path)
-    with h5py.File(path) as file:
-        chunk = file["positions"].id.get_chunk_info(0)
-    content = bytearray(path.read_bytes())
-    content[chunk.byte_offset + chunk.size // 2] ^= 0xFF
-    path.write_bytes(content)
-    with Archive.open(path) as archive:
-        with pytest.raises(InputError, match="damaged"):
-            archive.clips([0])
-        with pytest.raises(InputError, match="damaged"):
-            archive.verify()
+def test_no_bit_can_be_flipped_unnoticed(written: Path) -> None:
+    content = written.read_bytes()
+    places = [*range(0, SIZE, 16), *np.random.default_rng(0).integers(SIZE, len(content), 300).tolist()]
+    for turn, place in enumerate(places):
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << turn % 8
+        written.write_bytes(flipped)
+        with pytest.raises(InputError, match=r"test\.h5: damaged.*prepare it again"):
+            Archive.open(written)
+    written.write_bytes(content)
+    with Archive.open(written) as archive:
+        archive.verify()
 
 
-def test_a_lost_part_and_a_changed_label_are_noticed(written: Path) -> None:
+def test_an_intact_file_is_read_for_its_seal_once_and_again_when_it_has_changed(
+    written: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = []
+    monkeypatch.setattr(archives, "is_intact", lambda path: looked.append(path) or is_intact(path))
+    for _ in range(3):
+        Archive.open(written).close()
+    assert len(looked) == 1
+    write_archive(random_source([5, 6]), written)
+    Archive.open(written).close()
+    assert len(looked) == 2
+
+
+def test_an_archive_without_a_seal_is_compared_with_its_digest_instead(written: Path) -> None:
+    with Archive.open(written) as archive:
+        digest = archive.digest
+    unseal(written)
+    with Archive.open(written) as archive:
+        assert archive.digest == digest
     with h5py.File(written, "r+") as file:
         file["sequences/label"][0] = 1
-    with Archive.open(written) as archive, pytest.raises(InputError, match=r"damaged.*digest"):
-        archive.verify()
-    with h5py.File(written, "r+") as file:
-        del file["sequences/view"]
-    with pytest.raises(InputError, match="damaged"):
+    with pytest.raises(InputError, match=r"damaged.*digest"):
         Archive.open(written)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("sequences/view", None, "damaged"),
+        ("sequences/view", np.array([1, 1, 1]), "damaged.*its parts differ in length"),
+        ("sequences/view", np.array([1, 1, 1, 0.5]), "view: expected whole numbers, found float64"),
+        ("sequences/label", np.array([0.0, 1, 0, 1]), "label: expected whole numbers, found float64"),
+        ("sequences/label", np.array([0, 1, 2, 1]), r"sequence 2 \(r002\): label 2 is outside the 2 classes"),
+        ("sequences/label", np.array([0, -1, 0, 1]), r"sequence 1 \(r001\): label -1 is outside"),
+        ("sequences/start", np.array([0, 1, 8, 5, 78]), r"sequence 2 \(r002\): start: from frame 8 to 5"),
+        ("sequences/start", np.array([0, 1, 8, 38, 79]), "start: frames 0 to 79, but there are 78"),
+        ("sequences/start", np.array([1, 2, 8, 38, 78]), "start: frames 1 to 78"),
+        ("sequences/start", np.array([0, 1, 8, 38.0, 78]), "start: expected whole numbers"),
+        ("positions", np.zeros((78, 1, 19, 3), np.float32), r"expected float32 .* 20 joints.*\(78, 1, 19, 3\)"),
+        ("positions", np.zeros((78, 1, 20, 3)), "expected float32.*found float64"),
+        ("positions", np.zeros((78, 20, 3), np.float32), "expected float32"),
+    ],
+)
+def test_columns_that_do_not_fit_are_refused_by_field_and_sequence(
+    written: Path, field: str, value: np.ndarray | None, message: str
+) -> None:
+    with changed(written) as file:
+        del file[field]
+        if value is not None:
+            file[field] = value
+    with pytest.raises(InputError, match=message):
+        Archive.open(written)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_positions_that_are_not_finite_are_refused_by_sequence(written: Path, value: float) -> None:
+    unseal(written)
+    with h5py.File(written, "r+") as file:
+        file["positions"][10, 0, 3, 1] = value
+        file.attrs["digest"] = archives._digest(file)
+    with pytest.raises(InputError, match=r"test\.h5: sequence 2 \(r002\): positions: not all are finite"):
+        Archive.open(written)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"label": 0.5}, "label: expected a whole number"),
+        ({"label": True}, "label: expected a whole number"),
+        ({"subject": 2**40}, "subject: expected a whole number of 32 bits, found 1099511627776"),
+        ({"view": 1.5}, "view: expected a whole number"),
+        ({"groups": {"session": "a"}}, "session: expected a whole number"),
+        ({"name": "a\0b"}, "the name has a NUL in it"),
+        ({"positions": np.full((1, 4, 20, 3), 3e38) * [[[[1]], [[-1]], [[1]], [[1]]]]}, "too large"),
+    ],
+)
+def test_what_an_archive_cannot_hold_is_a_bad_recording(tmp_path: Path, change: dict, reason: str) -> None:
+    good = random_source().items
+    source = ListSource([*good, replace(good[0], **{"name": "odd", **change})])
+    with pytest.raises(InputError, match=reason):
+        write_archive(source, tmp_path / "out.h5")
+    assert len(write_archive(source, tmp_path / "out.h5", skip_bad=True)) == 1
+
+
+def test_two_recordings_of_one_name_are_refused_with_both_places(tmp_path: Path) -> None:
+    good = random_source().items
+    with pytest.raises(InputError, match="r001 is there twice, as recording 1 and as recording 4"):
+        write_archive(ListSource([*good, replace(good[0], name="r001")]), tmp_path / "out.h5", skip_bad=True)
 
 
 def test_a_sequence_is_found_by_name_or_number(written: Path) -> None:

@@ -170,3 +170,9 @@ def test_groups_of_the_data_are_kept_to_split_by(tmp_path: Path) -> None:
     assert scenario.notes[0] == "split by session: 2 training, 2 validation, 2 test clips"
     with pytest.raises(InputError, match="split: by 'sesion': no such groups; did you mean 'session'"):
         SkeletonScenario(source, split=Split(by="sesion"))
+
+
+def test_a_name_that_is_there_twice_is_refused_with_both_places(tmp_path: Path) -> None:
+    names = np.array(["a", "b", "c", "b"])
+    with pytest.raises(InputError, match="array 'names': 'b' is there twice, as sequence 1 and as 3"):
+        source_of(tmp_path, sequences=ragged(SEQUENCES), labels=LABELS, names=names)

@@ -33,6 +33,14 @@ def test_classes_follow_the_actions_and_facts_the_name(folder: Path) -> None:
     assert {(recording.subject, recording.repetition, recording.view) for recording in recordings} == {(3, 1, 2)}
 
 
+def test_a_recording_given_twice_from_two_folders_is_refused(folder: Path) -> None:
+    (folder.parent / "more").mkdir()
+    write_json(folder.parent / "more", "a01_s03_e01_v02", 1)
+    twice = r"a01_s03_e01_v02 is there twice, as all_sqe.a01_s03_e01_v02\.json and as more.a01_s03_e01_v02\.json"
+    with pytest.raises(InputError, match=twice):
+        UclaSource(folder.parent)
+
+
 def test_a_zip_is_read_as_its_folder(folder: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "ucla.zip", "w") as archive:
         for file in sorted(folder.iterdir(), reverse=True):

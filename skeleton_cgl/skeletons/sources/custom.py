@@ -50,6 +50,7 @@ class CustomSource(Source):
         self._lengths = self._per_sequence("lengths")
         self._check_lengths()
         self._names = self._per_sequence("names")
+        self._refuse_twice()
         self._facts = {fact: self._per_sequence(f"{fact}s", numbers=True) for fact in FACTS}
         self._groups = {
             name.removeprefix(_GROUP): self._per_sequence(name, numbers=True)
@@ -67,6 +68,14 @@ class CustomSource(Source):
             if len(sequences.shape) not in (4, 5):
                 raise InputError(f"{sequences.where}: expected (N, T, V, C), found {sequences.shape}")
         return sequences
+
+    def _refuse_twice(self) -> None:
+        found: dict[str, int] = {}
+        for index, name in enumerate([] if self._names is None else map(str, self._names)):
+            if found.setdefault(name, index) != index:
+                raise InputError(
+                    f"{self._path}: array 'names': {name!r} is there twice, as sequence {found[name]} and as {index}"
+                )
 
     def _array(self, name: str) -> np.ndarray | None:
         """Return a small array, objects as text, or None where the file has none of that name."""

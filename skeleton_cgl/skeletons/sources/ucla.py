@@ -41,7 +41,15 @@ class UclaSource(Source):
 
     def __init__(self, path: str | Path) -> None:
         self._members = Members(path, ".json")
+        self._refuse_twice()
         self.provenance = {"data set": "N-UCLA", "source": Path(path).name}
+
+    def _refuse_twice(self) -> None:
+        found: dict[str, str] = {}
+        for member in self._members.names:
+            name = Path(member).stem
+            if found.setdefault(name, member) != member:
+                raise InputError(f"{self._members.path}: {name} is there twice, as {found[name]} and as {member}")
 
     def __len__(self) -> int:
         return len(self._members.names)
