@@ -259,7 +259,8 @@ def _divided(archive: "Archive", by: str, seed: int) -> list[str]:
 
     groups = groups_of(archive)
     split = settle(Split(by=by, seed=seed), groups)
-    return list(notes_on(archive, split, divide(split, archive.labels, archive.classes, groups)))
+    parts = divide(split, archive.labels, archive.classes, groups)
+    return list(notes_on(split, parts, archive.copies, groups))
 
 
 def _write(source: "Source", out: Path, skip_bad: bool, duplicates: "Duplicates", **settings: Any) -> None:

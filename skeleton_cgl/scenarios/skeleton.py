@@ -92,13 +92,13 @@ class SkeletonScenario(LabelledSamples):
             )
             used = np.empty_like(parts)
             used[shuffled] = self._parts.numpy()
-            self.notes = notes_on(archive, split, used)
+            self.notes = notes_on(split, used, archive.copies, groups)
 
 
-def notes_on(archive: Archive, split: Split, parts: np.ndarray) -> tuple[str, ...]:
-    """Return in words how many sequences each of the parts (N,) has, and what they have in common."""
+def notes_on(split: Split, parts: np.ndarray, copies: np.ndarray, groups: Mapping[str, np.ndarray]) -> tuple[str, ...]:
+    """Return in words how many sequences each of the parts (N,) has, and what they have in common: see `overlap`."""
     counts = ", ".join(f"{(parts == part).sum()} {name}" for part, name in enumerate(NAMES))
-    return (f"split by {split.by}: {counts} clips", *overlap(parts, archive.copies, groups_of(archive)))
+    return (f"split by {split.by}: {counts} clips", *overlap(parts, copies, groups))
 
 
 def facts_of(archive: Archive, preparation: Preparation) -> Facts:
