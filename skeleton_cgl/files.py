@@ -6,12 +6,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from skeleton_cgl.errors import InputError
+
 
 @contextmanager
 def write_beside(path: Path) -> Iterator[Path]:
-    """Give a path beside `path` to write to; rename it to `path` when all went well, remove it when not."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Give a path beside `path` to write to; rename it to `path` when all went well, remove it when not.
+
+    Refused: the path of a folder, and a place that cannot be written to.
+    """
+    if not path.name or path.is_dir():
+        raise InputError(f"{path}: a folder, expected the name of a file to write")
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished.touch()
+    except (OSError, ValueError) as error:
+        # ValueError: a name that no file can have.
+        raise InputError(f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}") from error
     try:
         yield unfinished
         with unfinished.open("rb") as written:

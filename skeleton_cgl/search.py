@@ -4,6 +4,7 @@ Test answers are in the records too; the choice never looks at them.
 """
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
@@ -19,7 +20,7 @@ from skeleton_cgl.analysis.results import Results
 from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.engine.orders import Orders
 from skeleton_cgl.engine.rows import LearnerRow
-from skeleton_cgl.engine.study import Component
+from skeleton_cgl.engine.study import MOST_VARIANTS, Component
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.files import write_beside
 from skeleton_cgl.study import Study
@@ -41,6 +42,9 @@ class Search(Study):
             for parameter, tried in values.items():
                 if not tried:
                     raise ValueError(f"{method}.{parameter}: give at least one value")
+            points = math.prod(map(len, values.values()))
+            if points > MOST_VARIANTS:
+                raise ValueError(f"{method}: {points:,} combinations, expected at most {MOST_VARIANTS:,}")
         return grid
 
     @model_validator(mode="after")

@@ -8,8 +8,22 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from skeleton_cgl.backbones.backbone import Backbone
+from skeleton_cgl.plain import shown
 
 PREDICTOR_WIDTH = 64
+DEEPEST, WIDEST = 256, 8192
+"""More layers or units than these are taken for a slip of the pen."""
+
+
+def check_size(depth: int, width: int) -> None:
+    """Refuse a depth or width that is no whole number, or that no backbone here can have."""
+    for name, value, most in (("depth", depth, DEEPEST), ("width", width, WIDEST)):
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise ValueError(f"{name} must be a whole number, found {shown(value)}")
+        if value > most:
+            raise ValueError(f"{name} must be at most {most}, found {value}")
+    if depth < 1 or width < 1:
+        raise ValueError(f"depth and width must be at least 1, found {depth} and {width}")
 
 
 class GraphConvolution(nn.Module):
@@ -40,8 +54,7 @@ class StackedConvolutions(Backbone):
 
     def __init__(self, features: int, width: int, depth: int) -> None:
         super().__init__()
-        if depth < 1 or width < 1:
-            raise ValueError(f"depth and width must be at least 1, found {depth} and {width}")
+        check_size(depth, width)
         layers = [GraphConvolution(width if before else features, width) for before in range(depth)]
         self.layers: Sequence[GraphConvolution] = nn.ModuleList(layers)  # type: ignore[assignment]
         self.gate = nn.Linear(width, 1)

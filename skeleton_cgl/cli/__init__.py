@@ -1,7 +1,9 @@
 """The command line: `skeleton-cgl VERB`. Each verb checks its input, calls the library, and prints what came out."""
 
+import io
 import sys
 import traceback
+from typing import NoReturn
 
 import typer
 
@@ -25,10 +27,24 @@ for verbs in (data, running, checking, showing, exchange):
 
 def main() -> None:
     """Run the command line; what is wrong with the input is one message and exit code 2, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        # Names of files need not be text, and a terminal need not know all letters.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except InputError as error:
-        typer.echo(f"error: {error}", err=True)
-        if "--traceback" in sys.argv and error.__cause__ is not None:
-            typer.echo("".join(traceback.format_exception(error)), err=True)
-        sys.exit(2)
+        _refuse(str(error), error)
+    except MemoryError as error:
+        _refuse(f"not enough memory: {error}", error)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        _refuse(f"{error.filename}: {error.strerror}", error)
+
+
+def _refuse(message: str, error: Exception) -> NoReturn:
+    typer.echo(f"error: {message}", err=True)
+    if "--traceback" in sys.argv and (error.__cause__ is not None or not isinstance(error, InputError)):
+        typer.echo("".join(traceback.format_exception(error)), err=True)
+    sys.exit(2)

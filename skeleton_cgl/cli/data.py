@@ -10,14 +10,16 @@ from tqdm import tqdm
 from typer.core import TyperGroup
 
 from skeleton_cgl.blame import blaming
-from skeleton_cgl.config import set_field
+from skeleton_cgl.config import check, set_field
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.plain import shown, whole_number
 
 if TYPE_CHECKING:
     from skeleton_cgl.skeletons.archive import Archive, Duplicates
     from skeleton_cgl.skeletons.recording import BadRecording, Recording, Source
 
 _OWN = "READER"
+_MOST_NUMBERS = 1000
 
 
 class Readers(TyperGroup):
@@ -143,12 +145,9 @@ def prepare_custom(
     from skeleton_cgl.skeletons.sources.custom import CustomSource
 
     joints = read_layout(layout)
-    preparation = Preparation(
-        frames=frames,
-        centre=joints.root if centre is None else joints.index(centre),
-        scale=scale,
-        fit=fit,
-    )
+    origin = joints.root if centre is None else joints.index(centre)
+    fields = {"frames": frames, "centre": origin, "scale": scale, "fit": fit}
+    preparation = check(fields, Preparation, where="preparation")
     _write(CustomSource(source, joints, preparation), out, skip_bad, duplicates, frames=frames, stream=stream)
 
 
@@ -270,7 +269,7 @@ def _write(source: "Source", out: Path, skip_bad: bool, duplicates: "Duplicates"
     from skeleton_cgl.skeletons.summary import identical
 
     given = {name: value for name, value in settings.items() if value is not None}
-    preparation = Preparation.model_validate(source.preparation.model_dump() | given)
+    preparation = check(source.preparation.model_dump() | given, Preparation, where="preparation")
 
     def progress(recordings: "Iterator[Recording | BadRecording]", total: int) -> "Iterable[Recording | BadRecording]":
         return tqdm(recordings, total=total, desc=f"prepare {out.name}", unit=" clips", mininterval=0.5)
@@ -289,11 +288,14 @@ def _write(source: "Source", out: Path, skip_bad: bool, duplicates: "Duplicates"
 
 
 def _numbers(text: str, option: str) -> list[int]:
-    """Return the numbers of a text such as "1,5,7-9"."""
+    """Return the numbers of a text such as "1,5,7-9"; refuse any other text, and very many numbers."""
     numbers: list[int] = []
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
-        if not first.isdigit() or (dash and not last.isdigit()):
-            raise InputError(f"{option}: expected numbers such as 1-10 or 1,5,7-9, found {text!r}")
-        numbers += range(int(first), int(last if dash else first) + 1)
+        start, end = whole_number(first), whole_number(last if dash else first)
+        if start is None or end is None:
+            raise InputError(f"{option}: expected numbers such as 1-10 or 1,5,7-9, found {shown(text)}")
+        if end - start + len(numbers) >= _MOST_NUMBERS:
+            raise InputError(f"{option}: {shown(text)}: more than {_MOST_NUMBERS} numbers")
+        numbers += range(start, end + 1)
     return numbers

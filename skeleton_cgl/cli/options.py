@@ -19,7 +19,7 @@ Changes = Annotated[
     list[str] | None,
     typer.Option("--set", help="Change a field: training.epochs=20. May be given again.", show_default=False),
 ]
-Workers = Annotated[int, typer.Option(help="Processes of one thread each.", min=1)]
+Workers = Annotated[int, typer.Option(help="Processes of one thread each.", min=1, max=1024)]
 Cluster = Annotated[str | None, typer.Option(help="Address of a running Dask scheduler, instead.", show_default=False)]
 Published = Annotated[
     Literal["ucla", "ntu"] | None,

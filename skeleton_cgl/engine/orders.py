@@ -34,9 +34,9 @@ class Orders(Checked):
     """
 
     tasks: Literal["all", "default"] | int | None = None
-    classes: int = Field(default=0, ge=0)
+    classes: int = Field(default=0, ge=0, le=MOST_ORDERS)
     class_sampling: Literal["uniform", "balanced", "antithetic"] = "uniform"
-    given: tuple[tuple[tuple[int, ...], ...], ...] = ()
+    given: tuple[tuple[tuple[int, ...], ...], ...] = Field(default=(), max_length=MOST_ORDERS)
     seed: int = Field(default=0, ge=0)
 
 
@@ -96,6 +96,8 @@ def _task_orders(asked: Orders, default: Order) -> Iterator[Order]:
         yield from itertools.permutations(default)
     elif not 0 < asked.tasks <= number:
         raise InputError(f"orders: tasks: {asked.tasks} of {number:,} orders cannot be drawn")
+    elif asked.tasks > MOST_ORDERS:
+        raise InputError(f"orders: tasks: {asked.tasks:,} asked for, expected at most {MOST_ORDERS:,}")
     elif asked.tasks == number:
         yield from itertools.permutations(default)
     else:

@@ -4,6 +4,7 @@ import hashlib
 import inspect
 import itertools
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from skeleton_cgl.engine.orders import Orders
 from skeleton_cgl.engine.rows import ComponentRow, Values
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.training import Training
+from skeleton_cgl.plain import is_fit, is_plain, shown
 from skeleton_cgl.registry import Registry, arguments_of
 from skeleton_cgl.scenarios.scenario import Scenario
 from skeleton_cgl.scenarios.settings import check_scenario, make_scenario
@@ -25,6 +27,8 @@ from skeleton_cgl.seeds import seed_of
 
 _WHOLE_FLOATS = 2**53
 """Up to here every whole number is a float."""
+MOST_VARIANTS = 1000
+"""More points of a sweep than these are not planned."""
 
 
 class Component(Checked):
@@ -58,6 +62,12 @@ class Component(Checked):
         parameters = {**found.gone, **defaults, **given}
         if registry.is_built_in(self.name):
             parameters = found.spelled_out(parameters)
+        for name, value in parameters.items():
+            if not is_plain(value):
+                raise InputError(
+                    f"{registry.kind} {self.name!r}: parameter {name!r}: expected a number, text, list or map, which "
+                    f"the key of a record can tell, found {shown(value)}"
+                )
         for name, as_before in found.younger.items():
             if parameters.get(name) == as_before:
                 del parameters[name]
@@ -125,14 +135,26 @@ class Study(Checked):
     noise_floor: NoiseFloor | None = None
     sweep: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
 
+    @field_validator("name")
+    @classmethod
+    def _name_is_fit(cls, name: str) -> str:
+        if not is_fit(name):
+            raise ValueError(f"{shown(name)} has a control character in it")
+        return name
+
     @field_validator("sweep")
     @classmethod
     def _sweep_is_possible(cls, sweep: dict[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
         for path, values in sweep.items():
             if path.split(".")[0] not in cls.model_fields.keys() - {"name", "seed", "seeds", "repeats", "sweep"}:
                 raise ValueError(f"{path!r} cannot be swept")
+            if not all(is_plain(value) for value in values):
+                raise ValueError(f"{path!r}: expected numbers, text, lists or maps")
             if not values or len({json.dumps(value) for value in values}) < len(values):
                 raise ValueError(f"{path!r}: give at least one value, and each once")
+        points = math.prod(map(len, sweep.values()))
+        if points > MOST_VARIANTS:
+            raise ValueError(f"{points:,} combinations, expected at most {MOST_VARIANTS:,}")
         return sweep
 
     @field_validator("noise_floor", mode="before")

@@ -33,13 +33,13 @@ class Training(Checked):
 
     younger: ClassVar[Mapping[str, Any]] = {"head_steps": "shared"}
 
-    epochs: int = Field(default=100, ge=1)
+    epochs: int = Field(default=100, ge=1, le=1_000_000)
     learning_rate: float = Field(default=0.001, gt=0)
     weight_decay: float = Field(default=0, ge=0)
-    batch_size: int | None = Field(default=None, ge=2)
+    batch_size: int | None = Field(default=None, ge=2, le=1_000_000_000)
     optimizer: Literal["adam", "sgd"] = "adam"
     reset_optimizer: bool = False
-    patience: int | None = Field(default=None, ge=1)
+    patience: int | None = Field(default=None, ge=1, le=1_000_000)
     patience_on: Literal["task", "seen"] = "task"
     head_steps: Literal["shared", "own"] = "shared"
     device: Literal["auto", "cpu", "cuda"] = "auto"

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     import dgl
 
 
+MOST_JOINTS = 4096
+"""More joints than this no skeleton has; graphs of them are kept as dense matrices."""
+
+
 class JointLayout(Checked):
     """A skeleton as a tree of V joints: every bone is (joint, parent), and all parents lead to the root.
 
@@ -59,6 +63,8 @@ class JointLayout(Checked):
             raise ValueError(f"joint names must differ, found {repeated[0]!r} twice")
         if not joints:
             raise ValueError("at least one joint is needed")
+        if len(joints) > MOST_JOINTS:
+            raise ValueError(f"{len(joints):,} joints, expected at most {MOST_JOINTS:,}")
         return joints
 
     @model_validator(mode="after")
@@ -83,13 +89,15 @@ class JointLayout(Checked):
                 if joint in parents.values():
                     raise ValueError(f"two roots: {self._say(self.root)} and {self._say(joint)} have no parent")
                 raise ValueError(f"no bone reaches joint {self._say(joint)}")
+        rooted = {self.root}
         for joint in range(count):
-            path = {joint}
-            while joint != self.root:
+            path = set()
+            while joint not in rooted:
+                path.add(joint)
                 joint = parents[joint]
                 if joint in path:
                     raise ValueError(f"the bones form a cycle through joint {self._say(joint)}")
-                path.add(joint)
+            rooted |= path
         return self
 
     def _say(self, joint: int) -> str:

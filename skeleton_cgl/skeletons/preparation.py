@@ -13,6 +13,9 @@ from skeleton_cgl.config import Checked
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.skeletons.layout import JointLayout
 
+MOST_FRAMES = 100_000
+"""More frames than this no clip has: about an hour of video."""
+
 
 class Preparation(Checked):
     """How a sequence becomes a clip.
@@ -23,7 +26,7 @@ class Preparation(Checked):
     stream: "joint" positions, "bone" joint minus its parent, "motion" next frame minus this one, or "bone-motion".
     """
 
-    frames: int = Field(ge=1)
+    frames: int = Field(ge=1, le=MOST_FRAMES)
     centre: int = Field(ge=0)
     scale: Literal["axes", "none"]
     fit: Literal["resample", "repeat"]

@@ -11,8 +11,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from skeleton_cgl.backbones.backbone import Backbone
-from skeleton_cgl.backbones.convolution import attention_over
+from skeleton_cgl.backbones.convolution import attention_over, check_size
+from skeleton_cgl.plain import shown
 from skeleton_cgl.skeletons.layout import JointLayout
+
+_LONGEST_KERNEL = 1023
 
 
 class SpatialConvolution(nn.Module):
@@ -103,10 +106,11 @@ class STGCN(Backbone):
         dropout: float = 0,
     ) -> None:
         super().__init__()
-        if depth < 1 or width < 1:
-            raise ValueError(f"depth and width must be at least 1, found {depth} and {width}")
-        if kernel < 1 or kernel % 2 == 0:
-            raise ValueError(f"kernel must be odd, found {kernel}")
+        check_size(depth, width)
+        if not isinstance(kernel, int) or kernel < 1 or kernel % 2 == 0:
+            raise ValueError(f"kernel must be odd, found {shown(kernel)}")
+        if kernel > _LONGEST_KERNEL:
+            raise ValueError(f"kernel must be at most {_LONGEST_KERNEL}, found {kernel}")
         partitions = torch.from_numpy(layout.partitions())
         self.norm = nn.BatchNorm1d(len(layout) * channels)
         blocks = [Block(partitions, width if before else channels, width, kernel, dropout) for before in range(depth)]

@@ -17,11 +17,14 @@ import numpy as np
 
 from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.plain import is_fit, shown
 from skeleton_cgl.reading.npy import StoredArray, field_names
 from skeleton_cgl.skeletons.layout import JointLayout
 from skeleton_cgl.skeletons.preparation import Preparation
 from skeleton_cgl.skeletons.recording import FACTS, UNKNOWN, BadRecording, Recording, Source
 
+MOST_CLASSES = 10_000
+_LARGEST_FACT = 2**31 - 1
 _ARRAYS = ("sequences", "labels", "class_names", "lengths", "names", *(f"{fact}s" for fact in FACTS))
 _GROUP = "group_"
 
@@ -30,7 +33,7 @@ class CustomSource(Source):
     """The sequences of a user's `.npz`; read one at a time unless they are of different lengths.
 
     Refused: unknown or missing arrays, arrays whose lengths differ, labels outside the class names, a shape that
-    does not fit the layout.
+    does not fit the layout, no sequence at all, very many classes, control characters in names.
     """
 
     def __init__(self, path: str | Path, layout: JointLayout, preparation: Preparation) -> None:
@@ -41,12 +44,16 @@ class CustomSource(Source):
         self._present = field_names(self._path)
         for name in self._present:
             if name not in _ARRAYS and not _is_group(name):
-                raise InputError(f"{path}: unknown array {name!r}{did_you_mean(name, _ARRAYS)}")
+                raise InputError(f"{path}: unknown array {shown(name)}{did_you_mean(name, _ARRAYS)}")
         self._sequences = self._checked_sequences()
         labels = self._per_sequence("labels")
         if labels is None:
             raise InputError(f"{path}: array 'labels' is missing")
-        self.classes, self._labels = self._look_up(labels, self._array("class_names"))
+        self.classes, self._labels = self._look_up(labels, self._class_names())
+        if len(self.classes) > MOST_CLASSES:
+            raise InputError(
+                f"{path}: array 'labels': {len(self.classes):,} classes, at most {MOST_CLASSES:,} are read"
+            )
         self._lengths = self._per_sequence("lengths")
         self._check_lengths()
         self._names = self._per_sequence("names")
@@ -65,8 +72,12 @@ class CustomSource(Source):
                 raise InputError(f"{sequences.where}: expected N arrays of numbers, found shape {sequences.shape}")
         else:
             sequences.refuse_fortran_order()
-            if len(sequences.shape) not in (4, 5):
-                raise InputError(f"{sequences.where}: expected (N, T, V, C), found {sequences.shape}")
+            if len(sequences.shape) not in (4, 5) or sequences.dtype.kind not in "fiu":
+                raise InputError(
+                    f"{sequences.where}: expected numbers (N, T, V, C), found {sequences.dtype} {sequences.shape}"
+                )
+        if not len(sequences):
+            raise InputError(f"{sequences.where}: no sequence in it")
         return sequences
 
     def _refuse_twice(self) -> None:
@@ -82,7 +93,20 @@ class CustomSource(Source):
         if name not in self._present:
             return None
         array = StoredArray(self._path, name).whole()
-        return np.array([str(value) for value in array.ravel()]) if array.dtype.hasobject else array
+        if array.dtype.hasobject:
+            array = np.array([str(value) for value in array.ravel()])
+        for text in array.ravel().tolist() if array.dtype.kind == "U" else ():
+            if not is_fit(text):
+                raise InputError(f"{self._path}: array {name!r}: {shown(text)} has a control character in it")
+        return array
+
+    def _class_names(self) -> np.ndarray | None:
+        names = self._array("class_names")
+        if names is not None and (names.ndim != 1 or names.dtype.kind not in "iuU"):
+            raise InputError(
+                f"{self._path}: array 'class_names': expected names (K,), found {names.dtype} {names.shape}"
+            )
+        return names
 
     def __len__(self) -> int:
         return len(self._sequences)
@@ -115,14 +139,14 @@ class CustomSource(Source):
             present = np.unique(labels)
             names = [str(label) if labels.dtype.kind == "U" else f"class {label}" for label in present]
             return tuple(names), np.searchsorted(present, labels)
-        names = [str(name) for name in class_names.ravel()]
+        names = [str(name) for name in class_names]
         if len(set(names)) != len(names):
             raise InputError(f"{self._path}: array 'class_names': names must differ")
         known = {name: label for label, name in enumerate(names)} if labels.dtype.kind == "U" else range(len(names))
         for index, label in enumerate(labels.tolist()):
             if label not in known:
                 raise InputError(
-                    f"{self._path}: array 'labels': {label!r} of sequence {index} is not among the class names"
+                    f"{self._path}: array 'labels': {shown(label)} of sequence {index} is not among the class names"
                 )
         table = [known[label] for label in labels.tolist()]
         return tuple(names), np.array(table)
@@ -140,6 +164,11 @@ class CustomSource(Source):
             raise InputError(
                 f"{self._path}: array {name!r}: expected {'whole numbers' if numbers else 'whole numbers or text'}"
                 f", found {array.dtype}"
+            )
+        if numbers and not (array.min() >= UNKNOWN and array.max() <= _LARGEST_FACT):
+            raise InputError(
+                f"{self._path}: array {name!r}: expected {UNKNOWN} (unknown) to {_LARGEST_FACT}, "
+                f"found {array.min()} to {array.max()}"
             )
         return array
 

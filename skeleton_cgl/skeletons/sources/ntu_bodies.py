@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.plain import whole_number
 from skeleton_cgl.skeletons.layout import NTU
 
 ACTORS = 2
@@ -129,9 +130,10 @@ class _Lines:
 
     def take_count(self, what: str) -> int:
         line = self._take(what).strip()
-        if not line.isdigit():
+        count = whole_number(line)
+        if count is None:
             raise self.error(f"expected the {what}, found {line[:40]!r}")
-        return int(line)
+        return count
 
     def take_tracking_id(self) -> str:
         values = self._take("line of a body").split()

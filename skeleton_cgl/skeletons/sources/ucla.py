@@ -29,7 +29,7 @@ ACTIONS = {
 """The number of an action in file names, and its name; classes follow this order."""
 
 _LABEL_OF_ACTION = {action: label for label, action in enumerate(ACTIONS)}
-_NAME = re.compile(r"a(\d+)_s(\d+)_e(\d+)_v(\d+)")
+_NAME = re.compile(r"a([0-9]{1,9})_s([0-9]{1,9})_e([0-9]{1,9})_v([0-9]{1,9})")
 
 
 class UclaSource(Source):
@@ -79,7 +79,7 @@ class UclaSource(Source):
 def _parse(text: bytes) -> dict[str, Any]:
     try:
         content = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"not valid JSON: {error}") from error
     if not isinstance(content, dict) or "skeletons" not in content:
         raise InputError("field 'skeletons' is missing")
@@ -90,7 +90,7 @@ def _positions(content: dict[str, Any]) -> np.ndarray:
     """Return (1, T, V, C) from the field `skeletons`."""
     try:
         frames = np.array(content["skeletons"], dtype=np.float32)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise InputError(f"field 'skeletons': not a table of numbers: {error}") from error
     if frames.ndim != 3 or frames.shape[1:] != (len(UCLA), 3):
         raise InputError(f"field 'skeletons': expected (frames, {len(UCLA)}, 3), found {frames.shape}")
