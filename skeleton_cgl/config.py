@@ -132,7 +132,8 @@ def check(content: dict[str, Any], model: type[Model], where: str) -> Model:
     try:
         return model.model_validate(content)
     except ValidationError as error:
-        problems = error.errors(include_url=False)
+        # What is unknown comes first: it often is what is missing, misspelt.
+        problems = sorted(error.errors(include_url=False), key=lambda problem: problem["type"] != "extra_forbidden")
         told = [" ".join(_explain(model, problem).split()) for problem in problems[:_MOST_PROBLEMS]]
         more = [f"and {len(problems) - _MOST_PROBLEMS} more"] if len(problems) > _MOST_PROBLEMS else []
         raise InputError(f"{where}: {'; '.join([*told, *more])}") from error

@@ -13,7 +13,7 @@ from skeleton_cgl.errors import InputError
 def write_beside(path: Path) -> Iterator[Path]:
     """Give a path beside `path` to write to; rename it to `path` when all went well, remove it when not.
 
-    Refused: the path of a folder, and a place that cannot be written to.
+    Refused: the path of a folder. A place that cannot be written to is an OSError with `path` in it.
     """
     if not path.name or path.is_dir():
         raise InputError(f"{path}: a folder, expected the name of a file to write")
@@ -21,9 +21,10 @@ def write_beside(path: Path) -> Iterator[Path]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         unfinished.touch()
-    except (OSError, ValueError) as error:
-        # ValueError: a name that no file can have.
-        raise InputError(f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}") from error
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    except ValueError as error:
+        raise InputError(f"{path}: no file can have this name: {error}") from error
     try:
         yield unfinished
         with unfinished.open("rb") as written:

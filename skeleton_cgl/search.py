@@ -17,7 +17,7 @@ import yaml
 from pydantic import Field, field_validator, model_validator
 
 from skeleton_cgl.analysis.results import Results
-from skeleton_cgl.config import did_you_mean
+from skeleton_cgl.config import check, did_you_mean
 from skeleton_cgl.engine.orders import Orders
 from skeleton_cgl.engine.rows import LearnerRow
 from skeleton_cgl.engine.study import MOST_VARIANTS, Component
@@ -67,7 +67,8 @@ class Search(Study):
     def as_study(self) -> Study:
         """Return the study that learns all candidates."""
         fields = {name: getattr(self, name) for name in Study.model_fields}
-        return Study(**{**fields, "methods": tuple(itertools.chain(*self.candidates().values()))})
+        tried = tuple(itertools.chain(*self.candidates().values()))
+        return check({**fields, "methods": tried}, Study, where=f"search {self.name!r}: grid")
 
 
 def _with_parameters(method: Component, point: dict[str, Any]) -> Component:

@@ -34,7 +34,7 @@ class Orders(Checked):
     """
 
     tasks: Literal["all", "default"] | int | None = None
-    classes: int = Field(default=0, ge=0, le=MOST_ORDERS)
+    classes: int = Field(default=0, ge=0)
     class_sampling: Literal["uniform", "balanced", "antithetic"] = "uniform"
     given: tuple[tuple[tuple[int, ...], ...], ...] = Field(default=(), max_length=MOST_ORDERS)
     seed: int = Field(default=0, ge=0)
@@ -97,7 +97,7 @@ def _task_orders(asked: Orders, default: Order) -> Iterator[Order]:
     elif not 0 < asked.tasks <= number:
         raise InputError(f"orders: tasks: {asked.tasks} of {number:,} orders cannot be drawn")
     elif asked.tasks > MOST_ORDERS:
-        raise InputError(f"orders: tasks: {asked.tasks:,} asked for, expected at most {MOST_ORDERS:,}")
+        raise _too_many("tasks", asked.tasks)
     elif asked.tasks == number:
         yield from itertools.permutations(default)
     else:
@@ -106,6 +106,10 @@ def _task_orders(asked: Orders, default: Order) -> Iterator[Order]:
         while len(drawn) < asked.tasks:
             drawn.setdefault(tuple(default[place] for place in random.permutation(len(default))))
         yield from drawn
+
+
+def _too_many(field: str, asked: int) -> InputError:
+    return InputError(f"orders: {field}: {asked:,} asked for, expected at most {MOST_ORDERS:,}")
 
 
 def stages_of_all(tasks: int) -> int:
@@ -124,6 +128,8 @@ def _class_orders(asked: Orders, default: Order) -> Iterator[Order]:
         possible //= math.factorial(size)
     if asked.classes > possible:
         raise InputError(f"orders: classes: {asked.classes} asked for, there are only {possible:,} class orders")
+    if asked.classes > MOST_ORDERS:
+        raise _too_many("classes", asked.classes)
     drawn: dict[Order, None] = {}
     draws = sample(len(classes), random)
     while len(drawn) < asked.classes:

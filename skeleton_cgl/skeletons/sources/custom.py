@@ -72,10 +72,10 @@ class CustomSource(Source):
                 raise InputError(f"{sequences.where}: expected N arrays of numbers, found shape {sequences.shape}")
         else:
             sequences.refuse_fortran_order()
-            if len(sequences.shape) not in (4, 5) or sequences.dtype.kind not in "fiu":
-                raise InputError(
-                    f"{sequences.where}: expected numbers (N, T, V, C), found {sequences.dtype} {sequences.shape}"
-                )
+            if len(sequences.shape) not in (4, 5):
+                raise InputError(f"{sequences.where}: expected (N, T, V, C), found {sequences.shape}")
+            if sequences.dtype.kind not in "fiu":
+                raise InputError(f"{sequences.where}: expected numbers, found {sequences.dtype}")
         if not len(sequences):
             raise InputError(f"{sequences.where}: no sequence in it")
         return sequences
