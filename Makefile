@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 
-.PHONY: install demo test lint format clean
+.PHONY: install demo test fuzz lint format clean
 
 install: $(INSTALLED)
 
@@ -21,6 +21,11 @@ demo: install
 
 test: install lint
 	$(BIN)/python -m pytest -n 2
+
+# Many times the cases of `make test`, others every time: SKELETON_CGL_FUZZ=100 make fuzz for still more.
+fuzz: install
+	SKELETON_CGL_FUZZ=$${SKELETON_CGL_FUZZ:-20} SKELETON_CGL_FUZZ_SEED=$${SKELETON_CGL_FUZZ_SEED:-$$(date +%s)} \
+		$(BIN)/python -m pytest -n 2 tests/fuzz
 
 lint: install
 	$(BIN)/ruff check .

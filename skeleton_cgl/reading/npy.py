@@ -1,6 +1,7 @@
 """Reading the arrays of `.npy` and `.npz` files a row at a time, without holding or trusting them."""
 
 import tokenize
+import warnings
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -53,12 +54,16 @@ class StoredArray:
     def _read_header(self, stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
         try:
             version = np.lib.format.read_magic(stream)
-            if version == (1, 0):
-                return np.lib.format.read_array_header_1_0(stream)
-            if version == (2, 0):
-                return np.lib.format.read_array_header_2_0(stream)
+            with warnings.catch_warnings():
+                # That a head was written by Python 2 is nothing a user need know.
+                warnings.simplefilter("ignore", UserWarning)
+                if version == (1, 0):
+                    return np.lib.format.read_array_header_1_0(stream)
+                if version == (2, 0):
+                    return np.lib.format.read_array_header_2_0(stream)
         except _NO_HEADER as error:
-            raise InputError(f"{self.where}: not an array of NumPy: {' '.join(str(error).split())}") from error
+            said = " ".join(str(error).split())
+            raise InputError(f"{self.where}: not an array of NumPy: {said:.200}") from error
         raise InputError(f"{self.where}: expected version 1.0 or 2.0 of the npy format, found {version}")
 
     def __len__(self) -> int:

@@ -94,6 +94,9 @@ def _frames(length: int, preparation: Preparation) -> np.ndarray:
 
 def _scale_axes(sequence: np.ndarray) -> np.ndarray:
     present = presence(sequence)
+    if not present.any():
+        # All joints in one place, which centring made the origin.
+        return sequence
     values = sequence[present]
     low, high = values.min(axis=(0, 1)), values.max(axis=(0, 1))
     span = high - low

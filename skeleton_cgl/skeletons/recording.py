@@ -78,7 +78,8 @@ def tidy(positions: np.ndarray, layout: JointLayout) -> np.ndarray:
     """
     if positions.ndim != 4 or positions.shape[2] != len(layout):
         raise InputError(f"expected (actors, frames, {len(layout)} joints, coordinates), found {positions.shape}")
-    positions = positions.astype(np.float32)
+    with np.errstate(over="ignore"):
+        positions = positions.astype(np.float32)
     missing = np.isnan(positions).all(axis=(2, 3))
     positions[missing] = 0
     if not np.isfinite(positions).all():

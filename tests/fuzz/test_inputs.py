@@ -116,9 +116,11 @@ def try_cases(
             accepted += 1
         except InputError as error:
             if len(str(error).splitlines()) != 1 or (names_file and path.name not in str(error)):
-                pytest.fail(f"{kind}, case {case}: not one line that names the file: {str(error)[:500]!r}")
+                pytest.fail(f"{kind}, seed {SEED}, case {case}: not one line that names the file: {str(error)[:500]!r}")
         except (Exception, Hung) as error:
-            raise AssertionError(f"{kind}, case {case}: {type(error).__name__}: {str(error)[:500]}") from error
+            raise AssertionError(
+                f"{kind}, seed {SEED}, case {case}: {type(error).__name__}: {str(error)[:500]}"
+            ) from error
     assert accepted < number * TIMES
 
 

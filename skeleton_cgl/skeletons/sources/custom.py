@@ -10,6 +10,7 @@
 | group_NAME | optional: (N,) whole numbers, what else the set may be split by, such as group_session |
 """
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -95,9 +96,13 @@ class CustomSource(Source):
         array = StoredArray(self._path, name).whole()
         if array.dtype.hasobject:
             array = np.array([str(value) for value in array.ravel()])
-        for text in array.ravel().tolist() if array.dtype.kind == "U" else ():
-            if not is_fit(text):
-                raise InputError(f"{self._path}: array {name!r}: {shown(text)} has a control character in it")
+        if array.dtype.kind == "U":
+            letters = np.frombuffer(array.tobytes(), np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
+            if letters.max(initial=0) > sys.maxunicode:
+                raise InputError(f"{self._path}: array {name!r}: damaged: holds what is no letter")
+            for text in array.ravel().tolist():
+                if not is_fit(text):
+                    raise InputError(f"{self._path}: array {name!r}: {shown(text)} has a control character in it")
         return array
 
     def _class_names(self) -> np.ndarray | None:

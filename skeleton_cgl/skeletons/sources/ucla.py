@@ -89,7 +89,8 @@ def _parse(text: bytes) -> dict[str, Any]:
 def _positions(content: dict[str, Any]) -> np.ndarray:
     """Return (1, T, V, C) from the field `skeletons`."""
     try:
-        frames = np.array(content["skeletons"], dtype=np.float32)
+        with np.errstate(over="ignore"):
+            frames = np.array(content["skeletons"], dtype=np.float32)
     except (ValueError, TypeError, OverflowError) as error:
         raise InputError(f"field 'skeletons': not a table of numbers: {error}") from error
     if frames.ndim != 3 or frames.shape[1:] != (len(UCLA), 3):
