@@ -248,7 +248,7 @@ def _opened(path: Path) -> tuple[dict[str, Any], list[str], list[list[str]]]:
             first, body = file.readline(), file.read()
         head = json.loads(first.removeprefix("# ")) if first.startswith("# ") else {}
         columns, *lines = _read_csv(body) or [[]]
-    except (OSError, EOFError, ValueError, csv.Error, zlib.error) as error:
+    except (OSError, EOFError, ValueError, RecursionError, csv.Error, zlib.error) as error:
         raise InputError(f"{path}: not a readable export: {error}") from error
     found = head.get("format") if isinstance(head, dict) else None
     if found not in (FORMAT, FORMAT_BEFORE, OLD_FORMAT):

@@ -56,6 +56,8 @@ class Store:
 
     def __init__(self, path: str | Path, must_exist: bool = False) -> None:
         self.path = Path(path)
+        if not self.path.name or self.path.is_dir():
+            raise InputError(f"{self.path}: a folder, expected a store")
         self.states = States(self.path.with_name(f"{self.path.name}.states"))
         if must_exist and not self.path.is_file():
             raise InputError(f"{self.path}: no such store")

@@ -461,4 +461,5 @@ class Archive:
 
 
 def _damaged(path: str, reason: object) -> InputError:
-    return InputError(f"{path}: damaged, or not an archive ({reason}); prepare it again from the recordings")
+    said = " ".join(str(reason).split())
+    return InputError(f"{path}: damaged, or not an archive ({said}); prepare it again from the recordings")
