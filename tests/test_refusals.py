@@ -75,7 +75,7 @@ def refused(path: Path, text: str, archive: Path) -> str:
         ("scenario: {kind: [x]}", "x.yaml: field 'scenario': scenario: kind: expected a name, found ['x']"),
         ('scenario: {kind: "a:b:c"}', "x.yaml: field 'scenario': scenario 'a:b:c'"),
         (
-            "scenario: {preparation: {frames: 1000000000}}",
+            "scenario: {data: DATA, preparation: {frames: 1000000000}}",
             "scenario: preparation: field 'frames': Input should be less",
         ),
         ("sweep: {backbone.width: [.nan]}", ".nan is no number"),
