@@ -156,7 +156,7 @@ def test_a_class_with_too_few_samples_is_refused_by_name() -> None:
 
 @pytest.mark.parametrize("ratios", [(1, 0, 1), (-1, 1, 1), (float("nan"), 1, 1), (1, float("inf"), 1)])
 def test_ratios_are_positive_numbers(ratios: tuple) -> None:
-    with pytest.raises(InputError, match=r"scenario: field 'ratios'.*(more than 0|finite)"):
+    with pytest.raises(InputError, match=r"scenario: field 'ratios.*(more than 0|finite)"):
         check({"ratios": ratios}, Split, "scenario")
 
 
