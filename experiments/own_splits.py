@@ -23,7 +23,7 @@ FIRST_SEED = 1000
 
 def scores_of(study: Study, store: Path) -> Scores:
     """Return the scores of all orders of a study, each run with a seed of its own."""
-    single = study.model_copy(update={"repeats": 1, "noise_floor": 0})
+    single = study.model_copy(update={"repeats": 1, "noise_floor": None})
     orders = list(dict.fromkeys(run.order for run in make_plan(single).runs))
     scores = []
     for number, order in enumerate(tqdm(orders, study.name, unit=" orders")):
