@@ -341,7 +341,7 @@ def test_what_divides_by_itself_is_the_performance_where_the_data_tell_it(tmp_pa
 
 
 def test_a_study_says_what_divides_whatever_becomes_the_default(small: Path) -> None:
-    new = Study(scenario={"data": str(small), "split": {"ratios": [6, 2, 2]}})
-    assert new.scenario["split"] == {"by": "auto", "ratios": [6, 2, 2]}
+    new = Study(scenario={"data": str(small), "split": {"ratios": [3, 1, 1]}})
+    assert new.scenario["split"] == {"by": "auto", "ratios": [3, 1, 1]}
     assert Study(scenario={"data": str(small)}).scenario["split"] == {"by": "auto"}
     assert Study.model_validate(new.model_dump(mode="json")) == new
