@@ -2,5 +2,5 @@
 
 SHARED = (
     *("classes", "inputs", "labelled", "lessons", "made_up", "measures"),
-    *("problem", "scenario", "settings", "split"),
+    *("overlap", "problem", "scenario", "settings", "split"),
 )
