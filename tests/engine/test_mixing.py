@@ -96,8 +96,8 @@ def test_other_repeats_may_be_made_elsewhere(folder: Path, tmp_path: Path, here:
     with pytest.raises(InputError, match="repeat 1, 2: begun otherwise"):
         run_study(study, store, progress=False)
     with Store(store) as opened:
-        others = [(str(stage), made_record(key)) for key, stage in plan.stages.items() if stage.repeat > 0]
-        opened.add(each for each in others if each[1].key not in opened.done())
+        left = [stage for key, stage in plan.stages.items() if stage.repeat > 0 and key not in opened.done()]
+        opened.add([(str(stage), made_record(stage.key)) for stage in left])
     assert run_study(study, store, progress=False)[1].learned == 2
 
 
