@@ -120,7 +120,8 @@ def published_note(dataset: str, level: str) -> str:
 def differences(study: StudyRow, learner: LearnerRow, dataset: str, level: str, orders: int) -> list[str]:
     """Return what a learner of a study was given or shown otherwise than the published one; nothing if alike.
 
-    That are the recipe, the setting, the tasks, parameters of backbone and method, and the number of orders, `orders`.
+    That are the recipe, the setting, what the split divides, the tasks, parameters of backbone and method, and the
+    number of orders, `orders`.
     """
     spec = json.loads(study.spec)
     for field, value in learner.point:
@@ -131,6 +132,10 @@ def differences(study: StudyRow, learner: LearnerRow, dataset: str, level: str, 
     if (training.get("batch_size") or 0) >= _FULL_BATCH:
         found = [line for line in found if not line.startswith("training.batch_size")]
     found += _other_values("scenario", {**_SCENARIO, **scenario}, _SCENARIO)
+    # Studies of older releases say nothing of it; their clips were divided class by class, as the published ones.
+    by = scenario.get("split", {}).get("by", "class")
+    if by != "class":
+        found.append(f"scenario.split.by {by}, published class")
     sizes = tuple(len(task) for task in study.default)
     if sizes != TASKS:
         found.append(f"tasks of {_sizes(sizes)} units, published {_sizes(TASKS)}")

@@ -80,7 +80,7 @@ def _run_tree(
         alone = workers == 1 and cluster is None
         with _Bar(waiting, plan, progress) as bar:
             here = InProcess(plan, bar.epoch)
-            with here if alone else DaskWorkers(plan, workers, cluster, bar.epoch) as hands:
+            with here if alone else DaskWorkers(plan, workers, cluster, bar.epoch, store.check_still_there) as hands:
                 checked = hands if fingerprints is None else Unmixed(hands, fingerprints)
                 return Driver(plan, store, checked, stop, bar.finished).run()
 

@@ -122,6 +122,9 @@ class Driver:
     def _take(self, outcome: Outcome) -> None:
         stage = self._plan.stages[outcome.key]
         if outcome.key not in self._wanted:
+            # Learned again for its state alone: what else goes on from there finds it.
+            if outcome.state is not None:
+                self._store.states.write(outcome.key, outcome.state)
             return
         self._wanted.discard(outcome.key)
         if outcome.record is None:

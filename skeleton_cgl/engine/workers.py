@@ -34,6 +34,9 @@ _COUNT_AGAIN_SECONDS = 5.0
 _LOOK_SECONDS = 0.2
 """How often it is looked whether workers are back."""
 
+_SCENARIOS = 4
+"""So many scenarios are kept by every worker at a time: those of a noise floor's splits are many, and come in turn."""
+
 _TELL_SECONDS = 2.0
 """How often a worker tells of the epoch it is at."""
 
@@ -107,19 +110,26 @@ class _Task:
 class DaskWorkers:
     """Workers of a Dask cluster: a local one of `count` processes, or the one whose scheduler is at `address`.
 
-    A local cluster listens on this machine alone, to those who have the credentials made for it. Scenarios reach every
-    worker once. A branch whose worker is lost is learned again by another; one that was lost LOSSES times, the last
-    time with no other branch at work, has failed. Workers that are all lost are waited for; a local cluster replaces
-    them. `epoch` is told now and then of the epochs of long stages.
+    A local cluster listens on this machine alone, to those who have the credentials made for it. A scenario reaches a
+    worker once, unless many others were needed since. A branch whose worker is lost is learned again by another; one
+    that was lost LOSSES times, the last time with no other branch at work, has failed. Workers that are all lost are
+    waited for; a local cluster replaces them. `epoch` is told now and then of the epochs of long stages; `watch` is
+    called while results are waited for, and ends the run by raising.
     """
 
     def __init__(
-        self, plan: Plan, count: int = 1, address: str | None = None, epoch: EpochProgress | None = None
+        self,
+        plan: Plan,
+        count: int = 1,
+        address: str | None = None,
+        epoch: EpochProgress | None = None,
+        watch: Callable[[], None] = lambda: None,
     ) -> None:
         import dask
         from dask.distributed import Client
 
         self._plan = plan
+        self._watch = watch
         dask.config.set(_DASK)
         self._address = address
         self._cluster: Any = _local_cluster(count) if address is None else None
@@ -175,8 +185,9 @@ class DaskWorkers:
         return [Outcome(task.branch.stages[-1].key, failure=Failure(reason, ""))]
 
     def _next(self) -> Any:
-        """Return the next future that is finished; meanwhile hand on what waits for workers."""
+        """Return the next future that is finished; meanwhile hand on what waits for workers, and watch."""
         while True:
+            self._watch()
             self._submit_waiting()
             try:
                 return self._finished.get(timeout=_LOOK_SECONDS)
@@ -210,6 +221,9 @@ class DaskWorkers:
             except OSError:
                 return None
             self._data[id(scenario)] = sent
+            while len(self._data) > _SCENARIOS:
+                # Workers forget it when none of the branches they have needs it.
+                del self._data[next(iter(self._data))]
         return sent
 
     def _workers(self) -> int:

@@ -345,6 +345,11 @@ def test_what_was_published_is_matched_by_what_a_component_is_not_by_its_label()
         (ours(EWC), published_study(training={"epochs": 10}), "ucla", "training.epochs 10, published 100"),
         (ours(EWC), published_study(training={"batch_size": 32}), "ucla", "training.batch_size 32, published None"),
         (ours(EWC), published_study(scenario={"data": "x", "setting": "task-il"}), "ucla", "setting task-il"),
+        (
+            ours(EWC),
+            published_study(scenario={"data": "x", "split": {"by": "performance"}}),
+            *("ucla", "scenario.split.by performance, published class"),
+        ),
         (ours(EWC), published_study(scenario={}), "ucla", "other data than ucla"),
         (ours(EWC), published_study(), "ntu", "other data than ntu"),
         (

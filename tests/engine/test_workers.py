@@ -18,7 +18,7 @@ from skeleton_cgl.engine import workers as engine_workers
 from skeleton_cgl.engine.plan import make_plan
 from skeleton_cgl.engine.schedule import Driver
 from skeleton_cgl.engine.store import Store
-from skeleton_cgl.engine.workers import DaskWorkers, check_address
+from skeleton_cgl.engine.workers import _SCENARIOS, DaskWorkers, check_address
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.process import settle
 from tests.conftest import Run
@@ -80,6 +80,24 @@ def test_a_local_cluster_listens_on_this_machine_alone_and_to_none_without_its_c
         with pytest.raises(OSError, match="tls"):
             Client(address, security=Security.temporary(), timeout=1)
         assert not any(_serves_a_page(f"http://{each.ip}:{each.port}/{page}") for each in listening for page in PAGES)
+
+
+def test_more_scenarios_than_workers_keep_at_a_time_change_no_record(folder: Path, tmp_path: Path) -> None:
+    splits = {"runs": 4, "orders": 1, "kinds": ["splits"]}
+    study = small_study(folder, methods=["bare"], noise_floor=splits, repeats=2)
+    assert len(make_plan(study).divided) > _SCENARIOS
+    study.run(tmp_path / "one.db", progress=False)
+    study.run(tmp_path / "two.db", progress=False, workers=2)
+    assert contents(tmp_path / "two.db") == contents(tmp_path / "one.db")
+
+
+def test_a_store_deleted_while_workers_learn_a_long_stage_ends_the_run(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    plan = make_plan(small_study(folder, methods=["bare"], training={"epochs": 20_000, "device": "cpu"}))
+    with Store(path) as store, DaskWorkers(plan, 2, watch=store.check_still_there) as workers:
+        path.unlink()
+        with pytest.raises(InputError, match=r"x\.db: deleted or replaced while it was in use"):
+            Driver(plan, store, workers).run()
 
 
 PAGES = ("", "info/main/workers.html", "json/identity.json", "metrics", "health", "status")
