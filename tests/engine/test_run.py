@@ -311,13 +311,13 @@ def test_going_on_with_records_that_come_out_otherwise_here_ends_with_a_message(
     run(study, tmp_path / "x.db")
     plan = make_plan(study)
     parent, other = [key for key, stage in plan.stages.items() if stage.parent is None][:2]
-    with closing(sqlite3.connect(tmp_path / "x.db")) as connection, connection:
-        for key in (parent, plan.children[parent][0]):
-            connection.execute("DELETE FROM records WHERE key = ?", (key,))
-    with Store(tmp_path / "x.db") as store:
-        store.add([("another's", replace(store.record(other), key=parent))])
-    with pytest.raises(InputError, match=r"x\.db: bare .*: learned again, .* use a store of its own"):
-        run(study, tmp_path / "x.db")
+    missing = {parent, plan.children[parent][0]}
+    with Store(tmp_path / "x.db") as made, Store(tmp_path / "y.db") as store:
+        add_study(store, plan)
+        store.add([(record.key, record) for record in made.records() if record.key not in missing])
+        store.add([("another's", replace(made.record(other), key=parent))])
+    with pytest.raises(InputError, match=r"y\.db: bare .*: learned again, .* use a store of its own"):
+        run(study, tmp_path / "y.db")
 
 
 def test_an_export_comes_back_as_the_same_study(folder: Path, tmp_path: Path) -> None:
@@ -404,10 +404,10 @@ def test_a_field_that_came_later_changes_no_key_at_the_value_that_means_as_befor
         return set(make_plan(small_study(folder, methods=["ewc"])).stages)
 
     before = keys()
-    monkeypatch.setattr(Training, "younger", {"optimizer": "sgd"})
+    monkeypatch.setattr(Training, "younger", {**Training.younger, "optimizer": "sgd"})
     monkeypatch.setattr(EWC, "younger", {"strength": 5})
     assert keys() == before
-    monkeypatch.setattr(Training, "younger", {"optimizer": "adam"})
+    monkeypatch.setattr(Training, "younger", {**Training.younger, "optimizer": "adam"})
     without = keys()
     assert not without & before
     monkeypatch.setattr(EWC, "younger", {"strength": 1e6})

@@ -220,7 +220,7 @@ def test_what_cannot_be_saved_or_restored_is_told_in_one_line(write: Callable[[s
         attempt(write(REPLAY + SAVED.replace('state["memory"]', 'state["memories"]')))
 
 
-@pytest.mark.parametrize("draw", ["random.random()", "np.random.random()"])
+@pytest.mark.parametrize("draw", ["random.Random().random()", "np.random.default_rng().random()"])
 def test_randomness_without_a_seed_is_told_as_such(write: Callable[[str], str], draw: str) -> None:
     noisy = moment(f"""
         def loss(self, learner, batch):
