@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from skeleton_cgl.engine.draws import FLOORS
 from skeleton_cgl.engine.record import Record
 from skeleton_cgl.engine.rows import PlannedStudy, RunRow
 from skeleton_cgl.scenarios.lessons import Order, describe
@@ -14,7 +15,6 @@ from skeleton_cgl.scenarios.measures import QUERIED, Measure
 
 _KEY = re.compile(r"[0-9a-f]{32}")
 _KINDS = ("task", "class", "domain")
-_FLOORS = ("seeds", "splits", "both")
 _NEW_SPLIT = ("splits", "both")
 """The floors whose runs have a split of their own."""
 
@@ -81,7 +81,7 @@ def check_study(planned: PlannedStudy) -> None:
             raise ValueError(f"nothing is said of learner {run.learner}")
         if run.kind not in _KINDS or run.repeat < 0 or run.noise < 0:
             raise ValueError(f"{name}: no run is of kind {run.kind!r} with these numbers")
-        if (run.floor in _FLOORS) != (run.noise > 0) or (not run.noise and run.floor):
+        if (run.floor in FLOORS) != (run.noise > 0) or (not run.noise and run.floor):
             raise ValueError(f"{name}: no run of a floor {run.floor!r}")
         _check_order(run.order, units)
         identity = (run.learner, run.kind, run.repeat, run.noise, run.floor, run.order)
