@@ -65,7 +65,7 @@ def check_address(address: str) -> None:
     """Refuse what cannot be the address of a scheduler."""
     match = _ADDRESS.fullmatch(address)
     if match is None or not 0 < int(match[1]) < 1 << 16:
-        raise InputError(f"cluster: {address!r}: expected the address of a scheduler, such as tcp://10.0.0.1:8786")
+        raise InputError(f"cluster: {address!r}: expected the address of a scheduler, such as tcp://127.0.0.1:8786")
 
 
 class InProcess:

@@ -214,13 +214,13 @@ def test_what_is_no_address_is_refused_before_anything_is_tried(run: Run, folder
     ):
         with pytest.raises(InputError, match=r"cluster: .*expected the address of a scheduler"):
             check_address(address)
-    for address in ("localhost:8786", "tcp://10.0.0.1:8786", "tls://node-1.cluster:80", "tcp://[::1]:8786"):
+    for address in ("localhost:8786", "tcp://127.0.0.1:8786", "tls://node-1.cluster:80", "tcp://[::1]:8786"):
         check_address(address)
     study = tmp_path / "study.yaml"
     study.write_text(yaml.safe_dump({"scenario": {"data": str(small_archive(folder))}, "methods": ["bare"]}))
     code, printed, errors = run("run", study, "--store", tmp_path / "x.db", "--cluster", "hello")
     assert (code, printed, errors.count("\n")) == (2, "", 1)
-    assert "cluster: 'hello': expected the address of a scheduler, such as tcp://10.0.0.1:8786" in errors
+    assert "cluster: 'hello': expected the address of a scheduler, such as tcp://127.0.0.1:8786" in errors
     assert not (tmp_path / "x.db").exists()
 
 
