@@ -139,6 +139,7 @@ GRAPH_BACKBONES = Registry("backbone", _BACKBONE, "skeleton_cgl.backbones.graphs
 METHODS = Registry("method", "skeleton_cgl.learning.method:Method", "skeleton_cgl.methods")
 SCENARIOS = Registry("scenario", "skeleton_cgl.scenarios.settings:ScenarioSettings", "skeleton_cgl.scenarios")
 DATASETS = Registry("dataset", "skeleton_cgl.skeletons.recording:Source", "skeleton_cgl.skeletons.sources")
+GRAPH_DATASETS = Registry("graph-dataset", "skeleton_cgl.graphs.source:GraphSource", "skeleton_cgl.graphs.sources")
 FIGURES = Registry("figure", "skeleton_cgl.analysis.figure:StudyFigure", "skeleton_cgl.analysis.figures")
 METRICS = Registry("metric", "skeleton_cgl.analysis.metric:Metric", "skeleton_cgl.analysis.metrics")
 LISTED = {
@@ -146,6 +147,7 @@ LISTED = {
     "backbones": CLIP_BACKBONES,
     "graph-backbones": GRAPH_BACKBONES,
     "datasets": DATASETS,
+    "graph-datasets": GRAPH_DATASETS,
     "scenarios": SCENARIOS,
     "figures": FIGURES,
     "metrics": METRICS,

@@ -1,0 +1,26 @@
+"""What a reader of graphs is: one published form of a data set, recognised by its files, read into a `Graph`."""
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import ClassVar
+
+from skeleton_cgl.graphs.graph import Graph
+
+
+class GraphSource(ABC):
+    """Derive from this in a file of its own: options in the constructor, the files' place as `path` if it reads any.
+
+    published: where the files are to be had, for messages about missing ones. What is wrong with the options is refused
+    when it is made, what is wrong with the files when it is read, each naming file and field.
+    """
+
+    published: ClassVar[str] = ""
+
+    @classmethod
+    def recognises(cls, path: Path) -> bool:  # noqa: ARG003
+        """Return whether a file or folder looks like this form, by names and first bytes alone."""
+        return False
+
+    @abstractmethod
+    def read(self) -> Graph:
+        """Return the graph."""
