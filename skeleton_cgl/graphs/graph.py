@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
+from typing import TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -18,7 +19,7 @@ from skeleton_cgl.parts import NAMES, UNUSED
 NO_CLASS = -1
 """The label of a node that has none: it is in the graph, and neither learned nor asked about."""
 
-Features = np.ndarray | csr_array
+Features: TypeAlias = np.ndarray | csr_array
 """(N, F) float32, dense or as sparse rows."""
 
 
