@@ -132,8 +132,17 @@ class Plan:
             units=tuple(unit.name for unit in scenario.units),
             default=scenario.default,
             metrics=scenario.problem.metrics,
-            notes=tuple(getattr(scenario, "notes", ())),
+            notes=self._notes(),
         )
+
+    def _notes(self) -> tuple[str, ...]:
+        """Return what the first scenario says of its data; of repeats with tasks of their own, what differs."""
+        first, *others = self.scenarios[0]
+        told = list(getattr(first, "notes", ()))
+        for repeat, scenario in enumerate(others, start=1):
+            if scenario.default != first.default:
+                told += [f"repeat {repeat}: {note}" for note in getattr(scenario, "notes", ()) if note not in told]
+        return tuple(told)
 
     def setting(self, stage: Stage) -> tuple[Study, Scenario]:
         """Return what a stage is learned in."""
@@ -208,9 +217,12 @@ def _divide_anew(plan: Plan, variant: int, make: _Making) -> None:
 def _add_learner(plan: Plan, root: Stage) -> None:
     """Add all runs of a learner; `root` says which, at which point of the sweep."""
     study, scenarios = plan.variants[root.variant], plan.scenarios[root.variant]
-    orders = make_orders(study.orders, scenarios[0].default, scenarios[0].unit_kind)
-    sequence = _sequence(study, orders)
-    for repeat in range(len(scenarios)):
+    asked: dict[Order, list[AskedOrder]] = {}
+    for repeat, ordinary in enumerate(scenarios):
+        if ordinary.default not in asked:
+            asked[ordinary.default] = make_orders(study.orders, ordinary.default, ordinary.unit_kind)
+        orders = asked[ordinary.default]
+        sequence = _sequence(study, orders)
         identities: dict[int, str] = {}
         for wanted in _runs(plan, root.variant, orders, sequence):
             stage = replace(root, repeat=repeat, noise=wanted.noise, division=wanted.division)

@@ -226,7 +226,7 @@ class Study(Checked):
         division: 0 is how the repeat's orders have the data; others are divisions that noise floors draw anew.
         """
         seed = self._seed("split") + repeat
-        return make_scenario(self.scenario, seed if division == 0 else seed_of("division", seed, division))
+        return make_scenario(self.scenario, seed if division == 0 else seed_of("division", seed, division), repeat)
 
     def weights_seed(self, repeat: int) -> int:
         """Return the seed of first weights."""

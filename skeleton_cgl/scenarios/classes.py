@@ -1,8 +1,9 @@
 """How classes are divided into tasks: the fields that every class-based scenario has."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, Self
 
+import torch
 from pydantic import Field
 
 from skeleton_cgl.config import Checked, did_you_mean
@@ -11,6 +12,8 @@ from skeleton_cgl.scenarios.lessons import Order, as_task
 
 ClassName = int | str
 """A class by number or by name."""
+_BETWEEN_REPEATS = 1000
+"""BeGin's ten runs have the seeds 0, 1000, …, 9000."""
 
 
 class ClassTasks(Checked):
@@ -20,6 +23,10 @@ class ClassTasks(Checked):
     classes. classes: a subset of the data set's, by number or name; the others are neither learned nor asked about.
     classes_per_task: so many in ascending order make a task; rest: what becomes of a last task with fewer, a task of
     its "own", "join" the one before, or "drop" its classes. tasks: the default tasks spelled out instead.
+
+    grouping: "random" draws the classes in another sequence first, and so which of them make a task, which task comes
+    first by default and which are dropped: BeGin's own draw, `torch.randperm` from the seed. grouping_seed: the same
+    groups in all repeats; without one, repeat r draws its own from the seed 1000·r, as the runs of BeGin have it.
     """
 
     setting: Literal["class-il", "task-il"] = "class-il"
@@ -27,12 +34,25 @@ class ClassTasks(Checked):
     rest: Literal["own", "join", "drop"] = "own"
     tasks: tuple[tuple[ClassName, ...], ...] | None = None
     classes: tuple[ClassName, ...] | None = None
+    grouping: Literal["ascending", "random"] = "ascending"
+    grouping_seed: int | None = Field(default=None, ge=0, lt=2**63)
+
+    def of_repeat(self, repeat: int) -> Self:
+        """Return the fields as a repeat has them: with the seed of its groups, where they are drawn."""
+        if self.grouping == "ascending" or self.grouping_seed is not None:
+            return self
+        return self.model_copy(update={"grouping_seed": _BETWEEN_REPEATS * repeat})
 
     def divide(self, names: Sequence[str]) -> Order:
         """Return the default tasks of classes of these names; refuse what does not fit them."""
         chosen = list(range(len(names))) if self.classes is None else _numbers("classes", self.classes, names)
+        if self.grouping == "ascending" and self.grouping_seed is not None:
+            raise InputError("scenario: grouping_seed: nothing is drawn; it goes with grouping: random")
         if self.tasks is not None:
             return self._given(chosen, names)
+        if self.grouping == "random":
+            generator = torch.Generator().manual_seed(self.grouping_seed or 0)
+            chosen = [chosen[place] for place in torch.randperm(len(chosen), generator=generator).tolist()]
         size = self.classes_per_task
         if not size <= len(chosen):
             raise InputError(f"scenario: classes_per_task: {len(chosen)} classes are fewer than one task of {size}")
@@ -43,8 +63,10 @@ class ClassTasks(Checked):
         return tuple(as_task(task) for task in tasks)
 
     def _given(self, chosen: list[int], names: Sequence[str]) -> Order:
-        if not self.model_fields_set.isdisjoint({"classes_per_task", "rest"}):
-            raise InputError("scenario: tasks: spelled out, so that classes_per_task and rest mean nothing; drop them")
+        if not self.model_fields_set.isdisjoint({"classes_per_task", "rest", "grouping"}):
+            raise InputError(
+                "scenario: tasks: spelled out, so that classes_per_task, rest and grouping mean nothing; drop them"
+            )
         if not self.tasks:
             raise InputError("scenario: tasks: at least one task is needed")
         order = tuple(as_task(_numbers("tasks", task, names)) for task in self.tasks)

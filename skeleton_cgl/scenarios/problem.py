@@ -39,11 +39,17 @@ class Truth:
     def measure(self, part: str, metric: str, by_group: Tensor, counts: Tensor | None = None) -> Measure:
         """Return values (G,) as a measure: a unit has the mean of its groups that have a value."""
         known = ~by_group.isnan()
-        total = torch.zeros(self.units, dtype=torch.float64).index_add(0, self.unit, by_group.nan_to_num(0))
-        number = torch.zeros(self.units, dtype=torch.float64).index_add(0, self.unit, known.double())
-        asked = torch.zeros(self.units, dtype=torch.int64).index_add(0, self.unit, self.asked.sum(dim=0))
-        values = torch.where(number > 0, total / number, torch.nan)
+        values = self.by_unit(by_group.nan_to_num(0)) / self.by_unit(known.double())
+        return self.measure_of_units(part, metric, values, counts)
+
+    def measure_of_units(self, part: str, metric: str, values: Tensor, counts: Tensor | None = None) -> Measure:
+        """Return values (U,) as a measure."""
+        asked = self.by_unit(self.asked.sum(dim=0))
         return Measure(part, metric, values.numpy(), asked.numpy(), None if counts is None else counts.numpy())
+
+    def by_unit(self, values: Tensor) -> Tensor:
+        """Return (U,) the sums over the groups of every unit of values (G,)."""
+        return torch.zeros(self.units, dtype=values.dtype).index_add(0, self.unit, values)
 
 
 class Columns(Protocol):
@@ -93,9 +99,15 @@ class Problem(Protocol):
 
 @dataclass(frozen=True)
 class OneClass:
-    """A query has one class: cross-entropy in which classes count equally; accuracy, with the confusion counts."""
+    """A query has one class: cross-entropy; accuracies, with the confusion counts.
+
+    metrics: "accuracy" is the mean over the groups of a unit, "micro_accuracy" the share of a unit's queries that is
+    answered rightly, and "roc_auc", where there are two classes, how well the outputs tell them apart. balanced:
+    whether classes count equally in the loss, or samples.
+    """
 
     metrics: tuple[str, ...] = ("accuracy",)
+    balanced: bool = True
 
     def outputs_of(self, labels: Tensor) -> list[int]:
         return _numbers(labels.unique())
@@ -108,6 +120,8 @@ class OneClass:
         return functional.cross_entropy(found.masked_fill(~among, -torch.inf), targets, reduction="none")
 
     def weights(self, targets: Tensor) -> Tensor:
+        if not self.balanced:
+            return _equal_weights(targets)
         _, kinds, counts = targets.unique(return_inverse=True, return_counts=True)
         return 1 / (counts[kinds] * len(counts)).float()
 
@@ -117,7 +131,7 @@ class OneClass:
         return -(likely * functional.log_softmax(found / temperature, dim=1)).sum(dim=1).mean()
 
     def measure(self, answers: Tensor, truth: Truth, among: Tensor, part: str) -> tuple[Measure, ...]:
-        """Return the accuracy; of equal answers the lowest class counts.
+        """Return the metrics; of equal answers the lowest class counts.
 
         Refused: not a number for a class allowed, −∞ for all classes allowed.
         """
@@ -127,17 +141,25 @@ class OneClass:
             raise InputError("answers: a query has no answer above −∞ among the classes allowed")
         classes = answers.shape[1]
         counts = torch.bincount(truth.labels * classes + answered, minlength=classes * classes)
-        right = truth.asked & (answered == truth.labels)[:, None]
-        by_group = right.sum(dim=0).double() / truth.asked.sum(dim=0)
-        accuracy = truth.measure(part, "accuracy", by_group, counts.reshape(classes, classes))
-        return (replace(accuracy, answered=answered.numpy()),)
+        right = (truth.asked & (answered == truth.labels)[:, None]).sum(dim=0).double()
+        asked = truth.asked.sum(dim=0)
+        found = {
+            "accuracy": lambda: truth.measure(part, "accuracy", right / asked),
+            "micro_accuracy": lambda: truth.measure_of_units(
+                part, "micro_accuracy", truth.by_unit(right) / truth.by_unit(asked)
+            ),
+            "roc_auc": lambda: truth.measure_of_units(part, "roc_auc", _area_by_unit(answers, truth)),
+        }
+        first, *others = (found[metric]() for metric in self.metrics)
+        leading = replace(first, counts=counts.reshape(classes, classes).numpy(), answered=answered.numpy())
+        return (leading, *others)
 
 
 class BinaryOutputs:
     """What problems share whose outputs say yes or no: samples count equally, outputs are distilled one by one."""
 
     def weights(self, targets: Tensor) -> Tensor:
-        return torch.full((len(targets),), 1 / max(len(targets), 1), device=targets.device)
+        return _equal_weights(targets)
 
     def distillation(self, wanted: Tensor, found: Tensor, temperature: float) -> Tensor:
         """Return the mean binary cross-entropy of found/T under the probabilities of wanted/T."""
@@ -247,6 +269,20 @@ def _binary_score(metric: str, labels: Tensor, found: Tensor) -> float:
         return np.nan
     # −∞, for what was never met, is below all others; the scores know finite numbers only.
     return float(score(labels.numpy(), found.nan_to_num(neginf=torch.finfo(found.dtype).min).numpy()))
+
+
+def _area_by_unit(answers: Tensor, truth: Truth) -> Tensor:
+    """Return (U,) the area under the ROC curve of the second of two classes, over all queries of every unit."""
+    found = answers[:, 1] - answers[:, 0]
+    areas = []
+    for unit in range(truth.units):
+        rows = truth.asked[:, truth.unit == unit].any(dim=1)
+        areas.append(_binary_score("roc_auc", truth.labels[rows], found[rows]))
+    return torch.tensor(areas, dtype=torch.float64)
+
+
+def _equal_weights(targets: Tensor) -> Tensor:
+    return torch.full((len(targets),), 1 / max(len(targets), 1), device=targets.device)
 
 
 def _refuse_nan(answers: Tensor, among: Tensor) -> None:

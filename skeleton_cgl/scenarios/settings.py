@@ -1,7 +1,7 @@
 """Scenarios by kind: from the fields of a study file to a scenario, checked before any data is read."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from skeleton_cgl.blame import blaming
 from skeleton_cgl.config import Checked, check
@@ -18,6 +18,10 @@ class ScenarioSettings(Checked):
 
     version: ClassVar[int] = 1
 
+    def of_repeat(self, repeat: int) -> Self:  # noqa: ARG002
+        """Return the fields as a repeat of a study has them, however its data are divided; usually the same."""
+        return self
+
     def make(self, seed: int) -> Scenario:  # noqa: ARG002
         """Return the scenario, what it draws drawn from `seed`."""
         raise InputError(f"scenario {type(self).__name__}: method `make` is missing; expected make(seed) -> Scenario")
@@ -31,8 +35,8 @@ def check_scenario(fields: Mapping[str, Any], where: str = "scenario") -> Scenar
     return check(dict(fields), SCENARIOS.find(kind), where)
 
 
-def make_scenario(fields: Mapping[str, Any], seed: int) -> Scenario:
-    """Return the scenario these fields describe, what it draws drawn from `seed`."""
-    settings = check_scenario(fields)
+def make_scenario(fields: Mapping[str, Any], seed: int, repeat: int = 0) -> Scenario:
+    """Return the scenario these fields describe in a repeat, what it draws drawn from `seed`."""
+    settings = check_scenario(fields).of_repeat(repeat)
     with blaming(f"scenario {fields.get('kind', 'skeleton')!r}", settings):
         return settings.make(seed)
