@@ -76,6 +76,16 @@ def divide(split: Split, labels: np.ndarray, classes: Sequence[str], groups: Map
     return parts
 
 
+def divide_within(split: Split, cells: np.ndarray, names: Sequence[str]) -> np.ndarray:
+    """Return (N,) the parts, every cell (N,) divided by the ratios from a seed of its name."""
+    return _within_classes(split, cells, names, np.arange(len(cells)))
+
+
+def divide_by_groups(split: Split, groups: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return (N,) the parts, every one of the groups (N,) that `by` names in one of them."""
+    return _by_group(split, _told(split.by, groups))
+
+
 def _told(by: str, groups: Mapping[str, np.ndarray]) -> np.ndarray:
     if by in groups:
         return groups[by]

@@ -1,0 +1,212 @@
+"""What a learner sees of a graph: all of it, what has come so far, or each lesson's own part of it.
+
+Samples are nodes. Their numbers mean the same in every view a learner is given in a run, so that what is remembered by
+number is found again. A view holds no node of a lesson to come, but for the whole graph, which does by definition.
+"""
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from skeleton_cgl.graphs.batches import Places
+from skeleton_cgl.graphs.graph import Features
+from skeleton_cgl.scenarios.lessons import Prefix, Task, tokens
+from skeleton_cgl.seeds import seed_of
+
+NodesOf = Callable[[Task], np.ndarray]
+"""Ascending nodes, from the units of a lesson."""
+
+
+class GraphPool:
+    """Places in a graph as a pool. together: the pool in which the samples of all lessons so far stand as in theirs."""
+
+    augmented = False
+
+    def __init__(self, digest: str, places: Places, together: "GraphPool | None" = None) -> None:
+        self.digest = digest
+        self._places = places
+        self._together = together
+
+    @property
+    def together(self) -> "GraphPool":
+        return self._together or self
+
+    def whole(self) -> Places:
+        # A copy: whoever is given it may write into it.
+        return self._places.copied()
+
+    def drawn(self, ids: Tensor, random: np.random.Generator) -> Places:  # noqa: ARG002
+        return self._places.rows(ids)
+
+
+@dataclass(frozen=True, eq=False)
+class Surroundings:
+    """Edges (2, E) and features (N, F) of a graph, and whether every node is its own neighbour too: no labels.
+
+    digest: of all of that.
+    """
+
+    edges: np.ndarray
+    features: Features
+    self_loops: bool
+    digest: str
+
+    @property
+    def nodes(self) -> int:
+        return self.features.shape[0]
+
+    @cached_property
+    def whole(self) -> GraphPool:
+        """All nodes in the whole graph: the view of BeGin. A sample has the number of its node."""
+        places = Places.of(self.edges, self.features, np.arange(self.nodes)[:, None], self.self_loops)
+        return GraphPool(f"{self.digest} whole", places)
+
+    def so_far(self, lessons: Sequence[np.ndarray]) -> GraphPool:
+        """Return the subgraph of the nodes of all lessons; a sample has the number of its node.
+
+        It is the snapshot of time-incremental learning, and CGLB's view with edges between tasks.
+        """
+        nodes = np.unique(np.concatenate(lessons))
+        places = Places.of(
+            self._among(nodes), self.features[nodes], np.arange(len(nodes))[:, None], self.self_loops, numbers=nodes
+        )
+        return GraphPool(f"{self.digest} so far {_digest(nodes)}", places)
+
+    def own(self, lessons: Sequence[np.ndarray], remembered: Sequence[np.ndarray]) -> GraphPool:
+        """Return the subgraph of the nodes of the latest lesson: CGLB's view without edges between tasks, and AGALE's.
+
+        A sample has the number `numbers_in(step, nodes)` of its lesson and node. What may be remembered of earlier
+        lessons is there as nodes without neighbours, which take part only where they are asked for.
+        """
+        step = len(lessons) - 1
+        past = [numbers_in(place, nodes, self.nodes) for place, nodes in enumerate(remembered[:step])]
+        numbers = np.concatenate([*past, numbers_in(step, lessons[step], self.nodes)])
+        alone = len(numbers) - len(lessons[step])
+        components = np.concatenate([1 + np.arange(alone), np.zeros(len(lessons[step]), dtype=np.int64)])
+        places = Places.of(
+            self._among(lessons[step]) + alone,
+            self.features[numbers % self.nodes],
+            np.arange(len(numbers))[:, None],
+            self.self_loops,
+            numbers=numbers,
+            components=components,
+        )
+        return GraphPool(f"{self.digest} own {_digest(numbers)}", places, self._side_by_side(lessons))
+
+    def _side_by_side(self, lessons: Sequence[np.ndarray]) -> GraphPool:
+        """Return the subgraphs of all lessons side by side, without an edge between them."""
+        edges, numbers, steps = self._union(lessons)
+        places = Places.of(
+            edges,
+            self.features[numbers % self.nodes],
+            np.arange(len(numbers))[:, None],
+            self.self_loops,
+            numbers=numbers,
+            components=steps,
+        )
+        return GraphPool(f"{self.digest} side by side {_digest(numbers)}", places)
+
+    def asked_side_by_side(self, lessons: Sequence[np.ndarray], steps: np.ndarray, nodes: np.ndarray) -> "Asked":
+        """Return nodes (Q,), each in the subgraph of the so manieth lesson (Q,), as queries in a random sequence.
+
+        Neither the numbers of samples nor those of nodes tell the lesson.
+        """
+        edges, numbers, _ = self._union(lessons)
+        random = np.random.default_rng(seed_of("places", self.digest, _digest(numbers)))
+        place = random.permutation(len(numbers))
+        sequence = _sequence(len(nodes), self.digest)
+        wanted = numbers_in(steps, nodes, self.nodes)[sequence]
+        at = place[np.searchsorted(numbers, wanted)]
+        features = self.features[(numbers % self.nodes)[np.argsort(place)]]
+        places = Places.of(place[edges], features, at[:, None], self.self_loops)
+        digest = f"{self.digest} asked {_digest(numbers)} {_digest(at)}"
+        return Asked(GraphPool(digest, places), torch.arange(len(at)), sequence)
+
+    def _union(self, lessons: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the edges of subgraphs side by side; of their nodes, the numbers (ascending) and the lessons."""
+        starts = np.cumsum([0, *map(len, lessons)])
+        edges = [self._among(nodes) + start for nodes, start in zip(lessons, starts, strict=False)]
+        numbers = [numbers_in(step, nodes, self.nodes) for step, nodes in enumerate(lessons)]
+        steps = np.repeat(np.arange(len(lessons)), [len(nodes) for nodes in lessons])
+        return np.concatenate(edges, axis=1), np.concatenate(numbers), steps
+
+    def _among(self, nodes: np.ndarray) -> np.ndarray:
+        """Return the edges between nodes, which are given ascending, by their places among them."""
+        place = np.full(self.nodes, -1)
+        place[nodes] = np.arange(len(nodes))
+        ends = place[self.edges]
+        return ends[:, (ends >= 0).all(axis=0)]
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """Queries as samples `ids` (Q,) of a pool, in a random sequence (Q,) of what they were made of."""
+
+    pool: GraphPool
+    ids: Tensor
+    sequence: np.ndarray
+
+
+ViewName = Literal["whole", "so far", "own"]
+_KEPT = 3
+"""So many prefixes are remembered: of the lesson being learned, and of those tried before it."""
+
+
+class Views:
+    """The views of all prefixes of lessons: which nodes are in a lesson, and which of them may be remembered."""
+
+    def __init__(self, graph: Surroundings, name: ViewName, nodes: NodesOf, remembered: NodesOf) -> None:
+        self._graph = graph
+        self.name = name
+        self._nodes = nodes
+        self._remembered = remembered
+        self._pools: OrderedDict[str, GraphPool] = OrderedDict()
+
+    def pool(self, prefix: Prefix) -> GraphPool:
+        """Return what a learner sees while it learns the last lesson of a prefix."""
+        if self.name == "whole":
+            return self._graph.whole
+        called = tokens(prefix)
+        if called not in self._pools:
+            self._pools[called] = self._made(prefix)
+            while len(self._pools) > _KEPT:
+                self._pools.popitem(last=False)
+        return self._pools[called]
+
+    def _made(self, prefix: Prefix) -> GraphPool:
+        lessons = [self._nodes(lesson.units) for lesson in prefix]
+        if self.name == "so far":
+            return self._graph.so_far(lessons)
+        return self._graph.own(lessons, [self._remembered(lesson.units) for lesson in prefix])
+
+    def numbers(self, prefix: Prefix, nodes: np.ndarray) -> Tensor:
+        """Return the numbers of the samples that are nodes of the last lesson of a prefix."""
+        own = numbers_in(len(prefix) - 1, nodes, self._graph.nodes) if self.name == "own" else nodes
+        return torch.from_numpy(own)
+
+    def asked(self, prefix: Prefix, steps: np.ndarray, nodes: np.ndarray) -> Asked:
+        """Return nodes (Q,) of the so manieth lessons (Q,) as queries on the view of a prefix."""
+        if self.name == "own":
+            return self._graph.asked_side_by_side([self._nodes(lesson.units) for lesson in prefix], steps, nodes)
+        sequence = _sequence(len(nodes), self._graph.digest)
+        return Asked(self.pool(prefix), torch.from_numpy(nodes[sequence]), sequence)
+
+
+def _sequence(number: int, digest: str) -> np.ndarray:
+    return np.random.default_rng(seed_of("queries", digest)).permutation(number)
+
+
+def numbers_in(step: int | np.ndarray, nodes: np.ndarray, number_of_nodes: int) -> np.ndarray:
+    """Return the numbers of samples that are nodes in the own view of the so manieth lesson."""
+    return np.asarray(step * number_of_nodes + nodes)
+
+
+def _digest(numbers: np.ndarray) -> str:
+    return hashlib.sha256(np.ascontiguousarray(numbers, dtype=np.int64).data).hexdigest()[:16]
