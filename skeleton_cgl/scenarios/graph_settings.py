@@ -1,6 +1,5 @@
 """The fields that scenarios on the nodes of one graph share: data, view, split."""
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any, Literal, Self
 
@@ -55,8 +54,7 @@ class GraphSettings(ScenarioSettings):
         return "so far" if self.inter_task_edges else "own"
 
     def surroundings(self, graph: Graph) -> Surroundings:
-        digest = hashlib.sha256(f"{graph.digest} {self.self_loops}".encode()).hexdigest()
-        return Surroundings(graph.edges, graph.features, self.self_loops, digest)
+        return Surroundings(graph.edges, graph.features, self.self_loops)
 
     def idle(self, fields: Mapping[str, str]) -> Self:
         """Return these settings; refuse those of the fields that were given, each with the reason why it is idle."""

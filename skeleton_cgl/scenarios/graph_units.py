@@ -74,8 +74,7 @@ def periods_of(graph: Graph, periods: Periods) -> Units:
         starts = np.unique(times)
     elif isinstance(periods, int):
         # Nodes of one time are in one period.
-        shares = np.arange(periods) / periods
-        starts = np.unique(np.quantile(times, shares, method="inverted_cdf"))
+        starts = np.unique(np.sort(times)[np.arange(periods) * len(times) // periods])
         if len(starts) < periods:
             raise InputError(
                 f"scenario: periods: {len(np.unique(times))} different times do not make {periods} periods"

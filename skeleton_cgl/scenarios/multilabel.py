@@ -75,13 +75,17 @@ class MultilabelSettings(ClassTasks, GraphSettings):
     leaking_labels: bool = False
 
     def make(self, seed: int) -> "MultilabelScenario":
+        opened = self.checked().opened()
+        return MultilabelScenario(opened, self, self.split_for(opened.graph, seed))
+
+    def checked(self) -> "MultilabelSettings":
+        """Return these settings; refuse fields that mean nothing in the setting."""
         idle: dict[str, str] = {}
         if self.setting == "domain-il":
             idle |= dict.fromkeys((*_CLASS_FIELDS, "leaking_labels"), "all labels are learned in every domain")
         else:
             idle["domains"] = f"there are none in {self.setting}"
-        opened = self.idle(idle).opened()
-        return MultilabelScenario(opened, self, self.split_for(opened.graph, seed))
+        return self.idle(idle)
 
     def units_of(self, graph: Graph) -> Units:
         """Return what arrives one by one."""
@@ -130,7 +134,7 @@ class MultilabelScenario:
         self._views = Views(surroundings, settings.view_name, self._nodes_of, self._training_of)
         self._parts_of = lru_cache(maxsize=4096)(self._divide)
         described = settings.model_dump_json(include={"setting", "score", "leaking_labels", "view", "inter_task_edges"})
-        content = [graph.digest, surroundings.digest, described, split.model_dump_json(), repr(units.names)]
+        content = [graph.digest, str(settings.self_loops), described, split.model_dump_json(), repr(units.names)]
         content += [] if self._given is None else [self._given.tobytes().hex()]
         content += [self._domain.tobytes().hex()]
         self.digest = hashlib.sha256("\n".join(content).encode()).hexdigest()

@@ -45,10 +45,10 @@ class NodeSettings(ClassTasks, GraphSettings):
     balanced: bool = True
 
     def make(self, seed: int) -> "NodeScenario":
-        opened = self._checked().opened()
+        opened = self.checked().opened()
         return NodeScenario(opened, self, self.split_for(opened.graph, seed))
 
-    def _checked(self) -> "NodeSettings":
+    def checked(self) -> "NodeSettings":
         """Return these settings; refuse fields that mean nothing in the setting."""
         idle: dict[str, str] = {}
         if self.setting in ("domain-il", "time-il"):
@@ -95,7 +95,7 @@ class NodeScenario:
         surroundings = settings.surroundings(graph)
         self._views = Views(surroundings, view, self._nodes_of, self._training_of)
         described = settings.model_dump_json(include={"setting", "score", "balanced"})
-        content = [graph.digest, surroundings.digest, view, described, repr(self.problem), repr(units.names)]
+        content = [graph.digest, str(settings.self_loops), view, described, repr(self.problem), repr(units.names)]
         arrays = (self._unit, self._parts)
         self.digest = hashlib.sha256(
             "\n".join(content).encode() + b"".join(map(np.ndarray.tobytes, arrays))

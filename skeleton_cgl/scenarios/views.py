@@ -25,12 +25,15 @@ NodesOf = Callable[[Task], np.ndarray]
 
 
 class GraphPool:
-    """Places in a graph as a pool. together: the pool in which the samples of all lessons so far stand as in theirs."""
+    """Places in a graph as a pool. together: the pool in which the samples of all lessons so far stand as in theirs.
+
+    Its digest is of what is in it, and so tells of nothing else.
+    """
 
     augmented = False
 
-    def __init__(self, digest: str, places: Places, together: "GraphPool | None" = None) -> None:
-        self.digest = digest
+    def __init__(self, places: Places, together: "GraphPool | None" = None) -> None:
+        self.digest = _digest_of(places)
         self._places = places
         self._together = together
 
@@ -48,15 +51,11 @@ class GraphPool:
 
 @dataclass(frozen=True, eq=False)
 class Surroundings:
-    """Edges (2, E) and features (N, F) of a graph, and whether every node is its own neighbour too: no labels.
-
-    digest: of all of that.
-    """
+    """Edges (2, E) and features (N, F) of a graph, and whether every node is its own neighbour too: no labels."""
 
     edges: np.ndarray
     features: Features
     self_loops: bool
-    digest: str
 
     @property
     def nodes(self) -> int:
@@ -66,7 +65,7 @@ class Surroundings:
     def whole(self) -> GraphPool:
         """All nodes in the whole graph: the view of BeGin. A sample has the number of its node."""
         places = Places.of(self.edges, self.features, np.arange(self.nodes)[:, None], self.self_loops)
-        return GraphPool(f"{self.digest} whole", places)
+        return GraphPool(places)
 
     def so_far(self, lessons: Sequence[np.ndarray]) -> GraphPool:
         """Return the subgraph of the nodes of all lessons; a sample has the number of its node.
@@ -77,7 +76,7 @@ class Surroundings:
         places = Places.of(
             self._among(nodes), self.features[nodes], np.arange(len(nodes))[:, None], self.self_loops, numbers=nodes
         )
-        return GraphPool(f"{self.digest} so far {_digest(nodes)}", places)
+        return GraphPool(places)
 
     def own(self, lessons: Sequence[np.ndarray], remembered: Sequence[np.ndarray]) -> GraphPool:
         """Return the subgraph of the nodes of the latest lesson: CGLB's view without edges between tasks, and AGALE's.
@@ -98,7 +97,7 @@ class Surroundings:
             numbers=numbers,
             components=components,
         )
-        return GraphPool(f"{self.digest} own {_digest(numbers)}", places, self._side_by_side(lessons))
+        return GraphPool(places, self._side_by_side(lessons))
 
     def _side_by_side(self, lessons: Sequence[np.ndarray]) -> GraphPool:
         """Return the subgraphs of all lessons side by side, without an edge between them."""
@@ -111,7 +110,7 @@ class Surroundings:
             numbers=numbers,
             components=steps,
         )
-        return GraphPool(f"{self.digest} side by side {_digest(numbers)}", places)
+        return GraphPool(places)
 
     def asked_side_by_side(self, lessons: Sequence[np.ndarray], steps: np.ndarray, nodes: np.ndarray) -> "Asked":
         """Return nodes (Q,), each in the subgraph of the so manieth lesson (Q,), as queries in a random sequence.
@@ -119,15 +118,13 @@ class Surroundings:
         Neither the numbers of samples nor those of nodes tell the lesson.
         """
         edges, numbers, _ = self._union(lessons)
-        random = np.random.default_rng(seed_of("places", self.digest, _digest(numbers)))
-        place = random.permutation(len(numbers))
-        sequence = _sequence(len(nodes), self.digest)
+        place = np.random.default_rng(seed_of("places", len(numbers))).permutation(len(numbers))
+        sequence = _sequence(len(nodes))
         wanted = numbers_in(steps, nodes, self.nodes)[sequence]
         at = place[np.searchsorted(numbers, wanted)]
         features = self.features[(numbers % self.nodes)[np.argsort(place)]]
         places = Places.of(place[edges], features, at[:, None], self.self_loops)
-        digest = f"{self.digest} asked {_digest(numbers)} {_digest(at)}"
-        return Asked(GraphPool(digest, places), torch.arange(len(at)), sequence)
+        return Asked(GraphPool(places), torch.arange(len(at)), sequence)
 
     def _union(self, lessons: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the edges of subgraphs side by side; of their nodes, the numbers (ascending) and the lessons."""
@@ -195,12 +192,12 @@ class Views:
         """Return nodes (Q,) of the so manieth lessons (Q,) as queries on the view of a prefix."""
         if self.name == "own":
             return self._graph.asked_side_by_side([self._nodes(lesson.units) for lesson in prefix], steps, nodes)
-        sequence = _sequence(len(nodes), self._graph.digest)
+        sequence = _sequence(len(nodes))
         return Asked(self.pool(prefix), torch.from_numpy(nodes[sequence]), sequence)
 
 
-def _sequence(number: int, digest: str) -> np.ndarray:
-    return np.random.default_rng(seed_of("queries", digest)).permutation(number)
+def _sequence(number: int) -> np.ndarray:
+    return np.random.default_rng(seed_of("queries", number)).permutation(number)
 
 
 def numbers_in(step: int | np.ndarray, nodes: np.ndarray, number_of_nodes: int) -> np.ndarray:
@@ -208,5 +205,9 @@ def numbers_in(step: int | np.ndarray, nodes: np.ndarray, number_of_nodes: int) 
     return np.asarray(step * number_of_nodes + nodes)
 
 
-def _digest(numbers: np.ndarray) -> str:
-    return hashlib.sha256(np.ascontiguousarray(numbers, dtype=np.int64).data).hexdigest()[:16]
+def _digest_of(places: Places) -> str:
+    found = hashlib.sha256()
+    for tensor in places._tensors():
+        found.update(f"{tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        found.update(tensor.numpy().data)
+    return found.hexdigest()

@@ -34,15 +34,17 @@ def label_graph(seed: int = 0, nodes: int = 240) -> Graph:
         labels[node, random.choice(CLASSES, random.integers(1, 4), replace=False)] = 1
     features = labels @ random.normal(size=(CLASSES, FEATURES)) + random.normal(size=(nodes, FEATURES))
     groups = {"domain": Groups(random.integers(DOMAINS, size=nodes), tuple("abc"))}
-    return make_graph("small", random.integers(nodes, size=(2, 4 * nodes)), features, labels, groups=groups, both_ways=True)
+    return make_graph(
+        "small", random.integers(nodes, size=(2, 4 * nodes)), features, labels, groups=groups, both_ways=True
+    )
 
 
 def node_scenario(graph: Graph | None = None, seed: int = 0, **fields: Any) -> NodeScenario:
     """Return the scenario of a graph as it stands: its nodes keep their numbers."""
-    graph, settings = graph or node_graph(), NodeSettings(kind="node", **fields)
+    graph, settings = graph or node_graph(), NodeSettings(kind="node", **fields).checked()
     return NodeScenario(Opened(graph, np.arange(len(graph))), settings, settings.split_for(graph, seed))
 
 
 def label_scenario(graph: Graph | None = None, seed: int = 0, **fields: Any) -> MultilabelScenario:
-    graph, settings = graph or label_graph(), MultilabelSettings(kind="multilabel", **fields)
+    graph, settings = graph or label_graph(), MultilabelSettings(kind="multilabel", **fields).checked()
     return MultilabelScenario(Opened(graph, np.arange(len(graph))), settings, settings.split_for(graph, seed))
