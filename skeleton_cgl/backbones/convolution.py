@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from skeleton_cgl.backbones.backbone import Backbone
+from skeleton_cgl.graphs.links import Links
 from skeleton_cgl.plain import shown
 
 PREDICTOR_WIDTH = 64
@@ -80,3 +81,9 @@ def attention_over(products: Tensor, adjacency: Tensor) -> Tensor:
     """Return the attention (edges,…) of products (…, i, j): LeakyReLU₀.₂, softmax over the in-edges j of every i."""
     scores = functional.leaky_relu(products, 0.2).masked_fill(adjacency == 0, -torch.inf)
     return torch.softmax(scores, dim=-1)
+
+
+def attention_of(links: Links, hidden: Tensor, slope: float = 0.2) -> Tensor:
+    """Return (E,): LeakyReLU(Σ_d h_jd · tanh(h_id)) for every edge j → i, softmax over the in-edges of i."""
+    products = functional.leaky_relu(links.dots(torch.tanh(hidden), hidden), slope)
+    return links.softmax(products[:, None])[:, 0]

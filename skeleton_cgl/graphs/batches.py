@@ -2,32 +2,73 @@
 
 import copy
 import os
-import zlib
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import torch
+from scipy.sparse import csr_array
 from torch import Tensor
+
+from skeleton_cgl.errors import InputError
+from skeleton_cgl.graphs.links import Links
+from skeleton_cgl.graphs.sparse import SparseFeatures
 
 if TYPE_CHECKING:
     import dgl
 
+Features: TypeAlias = Tensor | SparseFeatures
+"""(nodes, F); both have `matmul`, `shape` and `to`."""
 
-@dataclass(frozen=True)
+Table = TypeVar("Table", bound=Features)
+
+_WORTH_IT = 0.7
+"""The share of a graph's nodes up to which it is worth leaving the others out."""
+
+
+@dataclass(frozen=True, eq=False)
 class Places:
     """Places `at` (N, m) in one graph, m nodes asked about together; with the features (nodes, F) of all its nodes.
 
-    Self-loops are edges like any other. summed (nodes, F): the features summed over neighbours, where a backbone has
-    done that once for all.
+    numbers (N,), ascending: by which numbers the rows are asked for; where there are none, row i is asked for as i.
+    components (nodes,): which part of the graph every node is in; only the parts that rows are in come along with them.
+    kept: what a backbone's `arrange` computed once for all, by name, a row for every node.
     """
 
-    graph: "dgl.DGLGraph"
-    features: Tensor
+    links: Links
+    features: Features
     at: Tensor
-    summed: Tensor | None = None
+    numbers: Tensor | None = None
+    components: Tensor | None = None
+    kept: Mapping[str, Tensor] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        edges: np.ndarray,
+        features: np.ndarray | csr_array,
+        at: np.ndarray | Tensor,
+        self_loops: bool,
+        numbers: np.ndarray | None = None,
+        components: np.ndarray | None = None,
+    ) -> "Places":
+        """Return places in the graph of edges (2, E); self_loops: with exactly one loop at every node.
+
+        Refused: ends and places that are no node, numbers that do not ascend, an edge from one component to another.
+        """
+        nodes = features.shape[0]
+        links = Links.of(edges, nodes, self_loops)
+        asked = _tensor(at, np.int64)
+        if len(asked) and not 0 <= int(asked.min()) <= int(asked.max()) < nodes:
+            raise InputError(f"places: one is outside the nodes 0–{nodes - 1}")
+        if numbers is not None and (np.diff(numbers) <= 0).any():
+            raise InputError("places: their numbers must ascend")
+        if components is not None and (components[edges[0]] != components[edges[1]]).any():
+            raise InputError("places: an edge leads from one component to another")
+        made = _tensor(features, np.float32) if isinstance(features, np.ndarray) else SparseFeatures.of(features)
+        return cls(links, made, asked, _tensor_or_none(numbers), _tensor_or_none(components))
 
     @property
     def places(self) -> int:
@@ -41,31 +82,156 @@ class Places:
     def content(self) -> "Places":
         return self
 
+    @cached_property
+    def graph(self) -> "dgl.DGLGraph":
+        """The graph for DGL's operators; it is of these places alone, and may be written into."""
+        return self.links.graph
+
+    @cached_property
+    def dense_features(self) -> Tensor:
+        """The features (nodes, F) as one tensor, whether they are kept sparse or not."""
+        return self.features if isinstance(self.features, Tensor) else self.features.dense()
+
+    def towards(self, hops: int) -> "Paths":
+        """Return what embeddings of these places are made of in so many layers, each of which sums over in-edges."""
+        if hops not in self._paths:
+            self._paths[hops] = Paths.to(self.links, self.at.flatten(), hops)
+        return self._paths[hops]
+
+    @cached_property
+    def _paths(self) -> "dict[int, Paths]":
+        return {}
+
     @property
     def version(self) -> Hashable:
-        # What DGL gives as the edges is the memory of the graph itself, in a new tensor every time.
-        edges = [zlib.crc32(end.cpu().numpy()) for end in self.graph.edges()]
-        held = (self.features, self.at) if self.summed is None else (self.features, self.at, self.summed)
-        return *edges, *(tensor._version for tensor in held)
+        return sum(0 if tensor.is_inference() else tensor._version for tensor in self._tensors())
+
+    def _tensors(self) -> Iterator[Tensor]:
+        # What is computed when it is first asked for is in version 0 then: asking changes no sum.
+        yield from self.links.tensors()
+        yield from (self.features,) if isinstance(self.features, Tensor) else self.features.tensors()
+        yield from (each for each in (self.at, self.numbers, self.components) if each is not None)
+        yield from self.kept.values()
 
     def copied(self) -> "Places":
-        return copy.deepcopy(self)
+        kept = {name: table.clone() for name, table in self.kept.items()}
+        numbers, components = (None if each is None else each.clone() for each in (self.numbers, self.components))
+        links, features = copy.deepcopy(self.links), copy.deepcopy(self.features)
+        return Places(links, features, self.at.clone(), numbers, components, kept)
 
     def __len__(self) -> int:
         return len(self.at)
 
     def rows(self, chosen: Tensor) -> "Places":
-        # What is put into a local graph, or added to it, stays there.
-        return replace(self, graph=self.graph.local_var(), at=self.at[chosen.to(self.at.device)])
+        """Return the rows of these numbers, in that order, by which they are then numbered; refuse an unknown number."""
+        at = self.at[self._rows_of(chosen.to(self.at.device))]
+        places = replace(self, at=at, numbers=None)
+        if self.components is None:
+            return places
+        asked = torch.zeros(int(self.components.max()) + 1, dtype=torch.bool, device=at.device)
+        asked[self.components[at.flatten()]] = True
+        inside = asked[self.components]
+        return places if bool(inside.all()) else places._among(inside.nonzero()[:, 0])
+
+    def _rows_of(self, chosen: Tensor) -> Tensor:
+        if self.numbers is None:
+            return chosen
+        rows = torch.searchsorted(self.numbers, chosen).clamp(max=len(self.numbers) - 1)
+        missing = self.numbers[rows] != chosen
+        if missing.any():
+            raise InputError(f"sample {int(chosen[missing][0])} has no place in this graph")
+        return rows
+
+    def _among(self, nodes: Tensor, links: Links | None = None) -> "Places":
+        """Return the graph of some nodes, given in ascending order, with the same rows; links: if not all of theirs."""
+        return Places(
+            self.links.among(nodes) if links is None else links,
+            _rows(self.features, nodes),
+            torch.searchsorted(nodes, self.at),
+            self.numbers,
+            None if self.components is None else self.components[nodes],
+            {name: table[nodes] for name, table in self.kept.items()},
+        )
+
+    def sampled(self, fan_outs: Sequence[int], random: np.random.Generator) -> "Places":
+        """Return the same places in a graph around them: hop by hop, at most so many in-edges of every node, by chance.
+
+        fan_outs: one per hop, beginning with the nodes asked about. Loops come along in any case. The graph has at most
+        N·m·Π(fan-outs + 1) nodes, however many links the whole one has; all layers run on all of it.
+        """
+        reached = frontier = self.at.unique()
+        edges = []
+        for fan_out in fan_outs:
+            sources, targets = self.links.sampled(frontier, fan_out, random)
+            edges.append(torch.stack([sources, targets]))
+            frontier = _not_in(sources.unique(), reached)
+            reached = torch.cat([reached, frontier]).sort().values
+        # Who was reached last passes on what it has itself.
+        sources, targets = self.links.sampled(frontier, 0, random)
+        found = torch.cat([*edges, torch.stack([sources, targets])], dim=1)
+        ends = torch.searchsorted(reached, found).cpu().numpy()
+        return self._among(reached, Links.of(ends, len(reached)).to(self.at.device))
 
     def to(self, device: torch.device) -> "Places":
         if self.at.device == device:
             return self
-        summed = None if self.summed is None else self.summed.to(device)
-        return Places(self.graph.to(device), self.features.to(device), self.at.to(device), summed)
+        kept = {name: table.to(device) for name, table in self.kept.items()}
+        numbers, components = (None if each is None else each.to(device) for each in (self.numbers, self.components))
+        return Places(self.links.to(device), self.features.to(device), self.at.to(device), numbers, components, kept)
+
+    def keeping(self, **tables: Tensor) -> "Places":
+        """Return the places with more that was computed once for all: tables (nodes, …), a row for every node."""
+        for name, table in tables.items():
+            if len(table) != self.links.nodes:
+                raise InputError(f"{name}: expected a row for each of {self.links.nodes} nodes, found {len(table)}")
+        return replace(self, kept={**self.kept, **tables})
 
     def arranged(self, arrange: Callable[[Any], "Places"]) -> "Places":
         return arrange(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """The links that lead to some nodes, layer by layer: over what a layer gives, the next one sums.
+
+    links: of every layer, the first first. nodes: those that features are needed of, then those that every layer gives
+    something for, ascending; None for all. at: where what is asked about is among what the last layer gives.
+    """
+
+    links: tuple[Links, ...]
+    nodes: tuple[Tensor | None, ...]
+    at: Tensor
+    _cut: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def through_all(cls, links: Links, at: Tensor, hops: int) -> "Paths":
+        """Return all links for every layer."""
+        return cls((links,) * hops, (None,) * (hops + 1), at)
+
+    @classmethod
+    def to(cls, links: Links, at: Tensor, hops: int) -> "Paths":
+        """Return the links that lead to the nodes `at`, and all where that leaves too little out to be worth it."""
+        most = int(_WORTH_IT * links.nodes)
+        needed, places = at.unique(return_inverse=True)
+        if len(needed) > most:
+            return cls.through_all(links, at, hops)
+        nodes: list[Tensor | None] = [needed]
+        layers: list[Links] = []
+        for _ in range(hops):
+            first = nodes[0]
+            layer, before = (links, None) if first is None else links.into(first, most)
+            layers.insert(0, layer)
+            nodes.insert(0, before)
+        return cls(tuple(layers), tuple(nodes), places)
+
+    def rows(self, name: str, table: Table, level: int = 0) -> Table:
+        """Return what a table has for the nodes of a level, cut out once; name: what it is called."""
+        nodes = self.nodes[level]
+        if nodes is None:
+            return table
+        if name not in self._cut:
+            self._cut[name] = _rows(table, nodes)
+        return self._cut[name]
 
 
 @dataclass(frozen=True)
@@ -126,3 +292,22 @@ def neighbour_sum(graph: "dgl.DGLGraph", features: Tensor) -> Tensor:
         graph.ndata["features"] = features
         graph.update_all(message.copy_u("features", "message"), message.sum("message", "summed"))
         return graph.ndata["summed"]
+
+
+def _tensor(array: np.ndarray | Tensor, kind: type[np.generic]) -> Tensor:
+    """Return an array as a tensor: the same memory where it may be written into."""
+    return array if isinstance(array, Tensor) else torch.from_numpy(np.require(array, kind, ["C", "W"]))
+
+
+def _tensor_or_none(array: np.ndarray | None) -> Tensor | None:
+    return None if array is None else _tensor(array, np.int64)
+
+
+def _rows(table: Any, nodes: Tensor) -> Any:
+    return table[nodes] if isinstance(table, Tensor) else table.rows(nodes)
+
+
+def _not_in(found: Tensor, known: Tensor) -> Tensor:
+    """Return which of some numbers are not among others, both ascending."""
+    places = torch.searchsorted(known, found).clamp(max=max(len(known) - 1, 0))
+    return found[known[places] != found] if len(known) else found

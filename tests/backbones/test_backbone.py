@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -264,6 +265,6 @@ class Rows(Backbone):
 
 @pytest.mark.parametrize(("join", "expected"), [("mean", [[2.5, 3.5], [5, 6]]), ("product", [[4, 10], [25, 36]])])
 def test_the_places_of_a_query_are_joined_as_the_scenario_says(join: str, expected: list[list[float]]) -> None:
-    features = torch.tensor([[1.0, 2], [4, 5], [5, 6]])
-    places = Places(None, features, torch.tensor([[0, 1], [2, 2]]))  # type: ignore[arg-type]
+    features = np.array([[1, 2], [4, 5], [5, 6]], dtype=np.float32)
+    places = Places.of(np.zeros((2, 0), dtype=int), features, np.array([[0, 1], [2, 2]]), self_loops=False)
     torch.testing.assert_close(model_of(Rows(), join, width=2)(places), torch.tensor(expected, dtype=torch.float32))

@@ -9,8 +9,9 @@ from torch.nn import functional
 
 from skeleton_cgl.backbones.clips.gcn import GCN
 from skeleton_cgl.backbones.convolution import StackedConvolutions
-from skeleton_cgl.backbones.graphs.gcn import GCN as GraphGCN
+from skeleton_cgl.backbones.graphs.skeleton_gcn import SkeletonGCN as GraphGCN
 from skeleton_cgl.graphs.batches import Graphs, Places
+from skeleton_cgl.graphs.links import Links
 from skeleton_cgl.skeletons.layout import NTU, UCLA, JointLayout
 
 if TYPE_CHECKING:
@@ -54,6 +55,12 @@ def as_graphs(layout: JointLayout, clips: Tensor) -> "dgl.DGLGraph":
     batch = dgl.batch([layout.graph()] * len(clips))
     batch.ndata["features"] = clips.permute(0, 3, 2, 1).reshape(-1, FRAMES * CHANNELS)
     return batch
+
+
+def as_places(graph: "dgl.DGLGraph", at: Tensor) -> Places:
+    """Return places in a graph of DGL's with features in float64."""
+    edges = torch.stack(graph.edges()).numpy()
+    return Places(Links.of(edges, graph.num_nodes()), graph.ndata["features"], at)
 
 
 def neighbours_of(layout: JointLayout, joint: int) -> list[int]:
@@ -155,7 +162,7 @@ def test_nodes_are_embedded_as_the_definition_says_joint_by_joint(layout: JointL
     clips = make_clips(layout, 3)
     graph = as_graphs(layout, clips)
     at = torch.tensor([[4, 17], [0, 4], [9, 9]])
-    places = Places(graph, graph.ndata["features"], at)
+    places = as_places(graph, at)
     by_hand = layers_by_hand(dense, layout, clips)[-1]
     expected = torch.stack([by_hand[divmod(node, len(layout))] for node in at.flatten().tolist()])
     # Not the predictor: it belongs to the embedding of a whole graph.
@@ -194,13 +201,13 @@ def test_edge_attention_and_its_gradient_agree_on_both_paths(training: bool) -> 
     gcn, graph_gcn = make_gcn(UCLA).train(training), make_graph_gcn().train(training)
     clips = make_clips(UCLA, 3)
     batch = as_graphs(UCLA, clips)
-    sources, targets = batch.edges()
-    dense = [
-        layer[sources // len(UCLA), targets % len(UCLA), sources % len(UCLA)]
-        for layer in gcn.edge_attention(gcn.arrange(clips))
-    ]
-    places = Places(batch, batch.ndata["features"], torch.zeros(1, 1, dtype=torch.int64))
+    places = as_places(batch, torch.zeros(1, 1, dtype=torch.int64))
     for inputs in (batch, places, graph_gcn.arrange(places)):
+        sources, targets = batch.edges() if inputs is batch else (inputs.links.sources, inputs.links.targets)
+        dense = [
+            layer[sources // len(UCLA), targets % len(UCLA), sources % len(UCLA)]
+            for layer in gcn.edge_attention(gcn.arrange(clips))
+        ]
         on_graphs = graph_gcn.edge_attention(inputs)
         torch.testing.assert_close(dense, on_graphs)
         by_product, by_messages = (

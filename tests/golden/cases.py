@@ -78,7 +78,7 @@ def _skeleton(name: str, **fields: Any) -> Case:
 
 def _graph(kind: str, method: str = "bare", orders: dict[str, Any] = _CLASS_ORDER, **fields: Any) -> Case:
     words = _words(Path(kind).stem, {"method": method, **fields})
-    return Case(words, method, scenario={"kind": kind, **fields}, orders=orders)
+    return Case(words, method, {"name": "skeleton-gcn", "width": 4}, {"kind": kind, **fields}, orders=orders)
 
 
 def _made_up(name: str) -> str:

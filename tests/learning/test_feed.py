@@ -154,8 +154,7 @@ def test_the_neighbour_sums_of_a_graph_are_taken_once(tmp_path: Path) -> None:
     pool = scenario.queries(()).pool
     feeds = [Feed(make_backbone("gcn", {}, scenario.facts, seed), CPU) for seed in range(2)]
     first, second = (feed.inputs(pool, IDS) for feed in feeds)
-    assert first.summed is not None
-    assert first.summed is second.summed
+    assert first.kept["sums"] is second.kept["sums"]
     assert torch.equal(first.at, pool.whole().at[IDS])
 
 
@@ -282,7 +281,7 @@ from skeleton_cgl.backbones.graphs.gcn import GCN as Base
 
 class Writing(Base):
     def __init__(self, features, width=6):
-        super().__init__(features, width)
+        super().__init__(features, width=width)
 
     def arrange(self, places):
         return super().arrange(places)
@@ -292,12 +291,14 @@ class Writing(Base):
 """
 REFUSED = {
     "features": "places.features.mul_(2)",
-    "sums": "places.summed.mul_(2)",
-    "edges": "places.graph.edges()[0].fill_(1)",
+    "sums": "places.kept['sums'].mul_(2)",
+    "edges": "places.links.sources.fill_(1)",
+    "weights of edges": "places.links.weights('symmetric').mul_(2)",
 }
 HARMLESS = {
     "data of nodes": "places.graph.ndata['more'] = places.features",
     "more edges": "places.graph.add_edges([0, 1], [1, 0])",
+    "edges of DGL's": "places.graph.edges()[0].fill_(1)",
 }
 """What stays in the graph of the batch."""
 
@@ -339,7 +340,7 @@ def test_what_a_method_writes_into_a_whole_pool_stays_with_it(tmp_path: Path) ->
     pool = NodeScenario(write_planetoid(tmp_path)).queries(()).pool
     before = pool.whole()
     pool.whole().features.zero_()
-    pool.whole().graph.edges()[0].zero_()
+    pool.whole().links.sources.zero_()
     after = pool.whole()
     assert torch.equal(after.features, before.features)
     assert after.version == before.version

@@ -1,77 +1,134 @@
-"""GCN on irregular graphs, through DGL: an embedding per node asked about, or one per graph.
+"""GCN for nodes (Kipf and Welling 2017), in the sizes and normalisations of the benchmarks as presets."""
 
-It has the weights of the GCN for clips, and on the graphs of skeletons gives the same numbers.
-"""
-
-from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, ClassVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
-from skeleton_cgl.backbones.convolution import StackedConvolutions
-from skeleton_cgl.graphs.batches import Places, neighbour_sum
+from skeleton_cgl.backbones.convolution import attention_of, check_size
+from skeleton_cgl.backbones.nodes import NodeBackbone, check_share, dropped
+from skeleton_cgl.config import did_you_mean
+from skeleton_cgl.graphs.batches import Features, Paths, Places
+from skeleton_cgl.graphs.links import Links, Weighting, check_weighting
 
-if TYPE_CHECKING:
-    import dgl
+_HEADS = ("linear", "convolution")
 
 
-class GCN(StackedConvolutions):
-    """`depth` graph convolutions of `width` units; per graph [Σᵢ σ(w·hᵢ+b)·hᵢ ‖ maxᵢ hᵢ], Linear → ReLU → BatchNorm."""
+class GraphConvolution(nn.Module):
+    """Σ_j a_ij h_j W (+ b): the weighted sum over in-edges, before or after the product, whichever is less work."""
 
-    takes = "graph"
+    def __init__(self, inputs: int, width: int, bias: bool) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(inputs, width))
+        self.bias = nn.Parameter(torch.zeros(width)) if bias else None
+        nn.init.xavier_uniform_(self.weight)
 
-    def __init__(self, features: int, width: int = 64, depth: int = 2) -> None:
-        super().__init__(features, width, depth)
+    def forward(self, features: Features, links: Links, weighting: Weighting) -> Tensor:
+        """Return (nodes, width) from the features (sources, inputs) of the links' sources."""
+        inputs, width = self.weight.shape
+        if isinstance(features, Tensor) and inputs <= width:
+            return self.of_sums(links.sum(features, weighting))
+        found = links.sum(features.matmul(self.weight), weighting)
+        return found if self.bias is None else found + self.bias
+
+    def of_sums(self, sums: Tensor) -> Tensor:
+        """Return (nodes, width) from the weighted sums (nodes, inputs) of the features."""
+        return sums.matmul(self.weight) if self.bias is None else torch.addmm(self.bias, sums, self.weight)
+
+
+class GCN(NodeBackbone):
+    """`depth` times convolution, BatchNorm, ReLU, dropout; each of `width` units.
+
+    preset: begin (BeGin's 3 × 256), cglb (CGLB's and DRIFT's, of two convolutions), agale (AGALE's, likewise), or None
+    for the usual values; whatever else is given wins over it. normalisation: how neighbours are weighted, plain,
+    symmetric or mean. input_dropout: whether the features are dropped out as well. head: linear, or convolution: the
+    embeddings are summed over neighbours once more, so that the learner's head makes a convolution of its own of them.
+    """
+
+    usual: ClassVar[Mapping[str, Any]] = {
+        "width": 256,
+        "depth": 2,
+        "normalisation": "symmetric",
+        "batch_norm": True,
+        "bias": False,
+        "dropout": 0.0,
+        "input_dropout": False,
+        "head": "linear",
+    }
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "begin": {"depth": 3, "input_dropout": True},
+        "cglb": {"depth": 1, "normalisation": "plain", "batch_norm": False, "head": "convolution"},
+        "agale": {"depth": 1, "batch_norm": False, "bias": True, "dropout": 0.5, "head": "convolution"},
+    }
+
+    def __init__(
+        self,
+        features: int,
+        preset: str | None = None,
+        width: int | None = None,
+        depth: int | None = None,
+        normalisation: Weighting | None = None,
+        batch_norm: bool | None = None,
+        bias: bool | None = None,
+        dropout: float | None = None,
+        input_dropout: bool | None = None,
+        head: str | None = None,
+    ) -> None:
+        super().__init__()
+        given = {"normalisation": normalisation, "batch_norm": batch_norm, "bias": bias, "dropout": dropout}
+        values = self.settled(preset, width=width, depth=depth, input_dropout=input_dropout, head=head, **given)
+        self.width, self.depth = values["width"], values["depth"]
+        check_size(self.depth, self.width)
+        check_weighting(values["normalisation"])
+        check_share("dropout", values["dropout"])
+        if values["head"] not in _HEADS:
+            raise ValueError(f"unknown head {values['head']!r}{did_you_mean(str(values['head']), _HEADS)}")
+        self.weighting: Weighting = values["normalisation"]
+        self.dropout: float = values["dropout"]
+        self.input_dropout = self.dropout if values["input_dropout"] else 0.0
+        self.sums_last = values["head"] == "convolution"
+        sizes = [features, *[self.width] * self.depth]
+        layers = [GraphConvolution(inputs, width, values["bias"]) for inputs, width in pairwise(sizes)]
+        self.layers: Sequence[GraphConvolution] = nn.ModuleList(layers)  # type: ignore[assignment]
+        self.norms = nn.ModuleList(nn.BatchNorm1d(self.width) for _ in self.layers) if values["batch_norm"] else None
 
     def arrange(self, places: Places) -> Places:
-        """Return the places with the neighbour sums of the features, which are the same in every epoch."""
-        return replace(places, summed=neighbour_sum(places.graph, places.features))
+        """Return the places with the sums of the features over neighbours, where these are the same in every epoch."""
+        if self.input_dropout or not isinstance(places.features, Tensor):
+            return places
+        return places.keeping(sums=places.links.sum(places.features, self.weighting))
 
-    def forward(self, inputs: "Places | dgl.DGLGraph") -> Tensor:
-        """Return (N·m, width), an embedding per place; or (N, 64), one per graph of a batch."""
-        hidden = self._embedded(inputs)[-1]
-        if isinstance(inputs, Places):
-            return hidden[inputs.at.flatten()]
-        found: Tensor = self.predictor(self._read_out(inputs, hidden))
-        return found
+    def forward(self, places: Places) -> Tensor:
+        """Return (N·m, width), an embedding per place."""
+        paths = self.paths(places, self.depth + self.sums_last, whole=self.training and self.norms is not None)
+        *_, hidden = self._entering(places, paths)
+        if self.sums_last:
+            hidden = paths.links[-1].sum(hidden, self.weighting)
+        return hidden[paths.at]
 
-    def edge_attention(self, inputs: "Places | dgl.DGLGraph") -> list[Tensor]:
+    def edge_attention(self, places: Places) -> list[Tensor]:
         """Return, per layer, softmax over the in-edges of i of LeakyReLU₀.₂(Σ_d (h_j W)_d · tanh((h_i W)_d))."""
-        graph = inputs.graph if isinstance(inputs, Places) else inputs
-        projected = self.projected(_features(inputs), self._embedded(inputs))
-        return [_attention(graph, layer) for layer in projected]
+        entering = self._entering(places, self.paths(places, self.depth, whole=True))
+        pairs = zip(entering, self.layers, strict=False)
+        return [attention_of(places.links, hidden.matmul(layer.weight)) for hidden, layer in pairs]
 
-    def _embedded(self, inputs: "Places | dgl.DGLGraph") -> list[Tensor]:
-        features = _features(inputs)
-        graph, summed = (inputs.graph, inputs.summed) if isinstance(inputs, Places) else (inputs, None)
-        first = neighbour_sum(graph, features) if summed is None else summed
-        return self.embedded(features, first, partial(neighbour_sum, graph))
-
-    def _read_out(self, graph: "dgl.DGLGraph", hidden: Tensor) -> Tensor:
-        """Return (graphs, 2·width) from (nodes, width)."""
-        import dgl
-
-        with graph.local_scope():
-            graph.ndata["weighted"] = torch.sigmoid(self.gate(hidden)) * hidden
-            weighted = dgl.sum_nodes(graph, "weighted")
-        # Not dgl.max_nodes: its gradient cannot be differentiated again, and does not say so; TWP needs it.
-        owner = torch.repeat_interleave(graph.batch_num_nodes()).unsqueeze(1).expand_as(hidden)
-        largest = hidden.new_zeros(weighted.shape).scatter_reduce(0, owner, hidden, "amax", include_self=False)
-        return torch.cat([weighted, largest], dim=1)
-
-
-def _features(inputs: "Places | dgl.DGLGraph") -> Tensor:
-    features: Tensor = inputs.features if isinstance(inputs, Places) else inputs.ndata["features"]
-    return features
-
-
-def _attention(graph: "dgl.DGLGraph", projected: Tensor) -> Tensor:
-    from dgl.nn.functional import edge_softmax
-
-    sources, targets = graph.edges()
-    products = (projected[sources] * torch.tanh(projected[targets])).sum(dim=1)
-    found: Tensor = edge_softmax(graph, functional.leaky_relu(products, 0.2))
-    return found
+    def _entering(self, places: Places, paths: Paths) -> Iterator[Any]:
+        """Yield what enters every layer, and what leaves the last."""
+        sums = places.kept.get("sums")
+        if sums is None:
+            hidden: Any = dropped(paths.rows("features", places.features), self.input_dropout, self.training)
+        else:
+            hidden = places.features
+        yield hidden
+        for number, layer in enumerate(self.layers):
+            if number == 0 and sums is not None:
+                hidden = layer.of_sums(paths.rows("sums", sums, level=1))
+            else:
+                hidden = layer(hidden, paths.links[number], self.weighting)
+            if self.norms is not None:
+                hidden = self.norms[number](hidden)
+            hidden = functional.dropout(hidden.relu_(), self.dropout, self.training)
+            yield hidden

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from skeleton_cgl.graphs.batches import Places, graph_of
+from skeleton_cgl.graphs.batches import Places
 from skeleton_cgl.parts import TEST, TRAINING, VALIDATION
 from skeleton_cgl.scenarios.inputs import Inputs
 from skeleton_cgl.scenarios.labelled import score_parts
@@ -60,7 +60,7 @@ class LinksScenario:
         self._queried = (self._parts != TRAINING).nonzero()[:, 0]
         between = graph.domains[graph.edges[0]] != graph.domains[graph.edges[1]]
         seen = graph.edges[:, between | (graph.edges[0] == graph.edges[1])]
-        places = Places(graph_of(seen, len(graph.labels)), torch.from_numpy(graph.features), torch.from_numpy(pairs))
+        places = Places.of(seen, graph.features, pairs, self_loops=False)
         self._pool = PairPool(self.digest, places)
 
     def lessons(self, order: Order) -> Prefix:

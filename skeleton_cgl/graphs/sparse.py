@@ -1,0 +1,213 @@
+"""Products with sparse matrices, differentiable as often as wanted: sums over neighbours, features mostly zero.
+
+Every product is a bag of weighted rows, which PyTorch's embedding bags sum faster than its sparse matrices, DGL's
+messages and SciPy do (experiments/benchmark_graphs.py).
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+from scipy.sparse import csr_array
+from torch import Tensor
+from torch.nn import functional
+
+Turned: TypeAlias = Callable[[], Tensor]
+
+_AT_ONCE = 1 << 22
+"""Numbers gathered at a time: memory does not grow with edges × features."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """Where a matrix has entries, row by row: offsets (rows + 1,) into the columns (E,) of its entries."""
+
+    shape: tuple[int, int]
+    offsets: Tensor
+    columns: Tensor
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    @cached_property
+    def rows(self) -> Tensor:
+        """The row (E,) of every entry."""
+        return torch.repeat_interleave(self.offsets.diff())
+
+    @cached_property
+    def turned(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The transpose: its offsets (columns + 1,), the rows (E,) of its entries, and which entry (E,) each is."""
+        places = np.arange(len(self))
+        parts = (places, self.columns.cpu().numpy(), self.offsets.cpu().numpy())
+        found = csr_array(parts, shape=self.shape).tocsc()
+        made = (found.indptr, found.indices, found.data)
+        offsets, rows, entries = (torch.from_numpy(part.astype(np.int64)).to(self.offsets.device) for part in made)
+        return offsets, rows, entries
+
+    def of_rows(self, chosen: Tensor) -> tuple["Pattern", Tensor]:
+        """Return the rows `chosen`, in that order, and which entry each of theirs is."""
+        starts, counts = self.offsets[chosen], self.offsets.diff()[chosen]
+        offsets = functional.pad(counts.cumsum(0), (1, 0))
+        entries = torch.repeat_interleave(starts - offsets[:-1], counts) + torch.arange(
+            int(offsets[-1]), device=offsets.device
+        )
+        return Pattern((len(chosen), self.shape[1]), offsets, self.columns[entries]), entries
+
+    def to(self, device: torch.device) -> "Pattern":
+        return replace(self, offsets=self.offsets.to(device), columns=self.columns.to(device))
+
+    def tensors(self) -> Iterator[Tensor]:
+        """Yield all that is held."""
+        yield from (self.offsets, self.columns)
+        yield from (each for name in ("rows", "turned") for each in _as_tuple(self.__dict__.get(name)))
+
+
+def product(pattern: Pattern, values: Tensor | None, dense: Tensor, turned_values: Turned | None = None) -> Tensor:
+    """Return (rows, F): the matrix with these values (E,), 1 where none are given, times `dense` (columns, F).
+
+    turned_values: gives the values in the sequence of the transpose, where somebody keeps them.
+    """
+    found: Tensor = _Product.apply(pattern, values, dense, turned_values, False)
+    return found
+
+
+def turned_product(pattern: Pattern, values: Tensor | None, dense: Tensor) -> Tensor:
+    """Return (columns, F): the transpose of the matrix with these values times `dense` (rows, F)."""
+    found: Tensor = _Product.apply(pattern, values, dense, None, True)
+    return found
+
+
+def dots(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
+    """Return (E,): for the entry at (r, c) the inner product of row r of `left` and row c of `right`."""
+    found: Tensor = _Dots.apply(pattern, left, right)
+    return found
+
+
+class _Product(torch.autograd.Function):
+    """A·X, or Aᵀ·X where turned. By X, its gradient is the product the other way round; by the values of A, dots."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, pattern: Pattern, values: Tensor | None, dense: Tensor, turned_values: Turned | None, turned: bool
+    ) -> Tensor:
+        ctx.pattern, ctx.turned_values, ctx.turned = pattern, turned_values, turned
+        ctx.save_for_backward(values, dense if ctx.needs_input_grad[1] else None)
+        if not turned:
+            return _bags(dense, pattern.columns, pattern.offsets, values)
+        offsets, rows, entries = pattern.turned
+        if values is not None:
+            values = values[entries] if turned_values is None else turned_values()
+        return _bags(dense, rows, offsets, values)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        (gradient,) = gradients
+        values, dense = ctx.saved_tensors
+        by_values = by_dense = None
+        if ctx.needs_input_grad[1]:
+            by_values = dots(ctx.pattern, *((dense, gradient) if ctx.turned else (gradient, dense)))
+        if ctx.needs_input_grad[2]:
+            by_dense = _Product.apply(ctx.pattern, values, gradient, ctx.turned_values, not ctx.turned)
+        return None, by_values, by_dense, None, None
+
+
+class _Dots(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
+        ctx.pattern = pattern
+        ctx.save_for_backward(left, right)
+        found = left.new_empty(len(pattern))
+        for part in torch.arange(len(pattern), device=left.device).split(max(_AT_ONCE // max(left.shape[1], 1), 1)):
+            chosen = slice(int(part[0]), int(part[-1]) + 1)
+            ends = left[pattern.rows[chosen]], right[pattern.columns[chosen]]
+            torch.linalg.vecdot(*ends, out=found[chosen])
+        return found
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        (gradient,) = gradients
+        left, right = ctx.saved_tensors
+        by_left = _Product.apply(ctx.pattern, gradient, right, None, False) if ctx.needs_input_grad[1] else None
+        by_right = _Product.apply(ctx.pattern, gradient, left, None, True) if ctx.needs_input_grad[2] else None
+        return None, by_left, by_right
+
+
+def _bags(dense: Tensor, members: Tensor, offsets: Tensor, values: Tensor | None) -> Tensor:
+    """Return (bags, F): the rows of `dense` that are members of every bag, weighted by the values and summed."""
+    weights = None if values is None else values.detach().to(dense.dtype)
+    # Detached: with gradients to come, a slower way would be taken that notes what they need.
+    return functional.embedding_bag(
+        members, dense.detach().contiguous(), offsets, mode="sum", per_sample_weights=weights, include_last_offset=True
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class SparseFeatures:
+    """Features (N, F) that are mostly zero, such as bags of words: the entries that are not, row by row."""
+
+    pattern: Pattern
+    values: Tensor
+
+    @classmethod
+    def of(cls, table: csr_array) -> "SparseFeatures":
+        """Return a table of SciPy's in memory of its own."""
+        offsets, columns = (torch.from_numpy(part.astype(np.int64)) for part in (table.indptr, table.indices))
+        rows, width = table.shape
+        return cls(Pattern((rows, width), offsets, columns), torch.from_numpy(table.data.astype(np.float32)))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.pattern.shape
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.values.dtype
+
+    @property
+    def device(self) -> torch.device:
+        return self.values.device
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @cached_property
+    def _turned_values(self) -> Tensor:
+        return self.values[self.pattern.turned[2]]
+
+    def matmul(self, weight: Tensor) -> Tensor:
+        """Return X·W (N, width) for weights (F, width), differentiably in them."""
+        return product(self.pattern, self.values, weight, lambda: self._turned_values)
+
+    def dropped(self, share: float) -> "SparseFeatures":
+        """Return the features after dropout: a zero stays one whether it is dropped or not, so entries alone draw."""
+        return replace(self, values=functional.dropout(self.values, share))
+
+    def rows(self, chosen: Tensor) -> "SparseFeatures":
+        """Return the rows `chosen`, in that order."""
+        pattern, entries = self.pattern.of_rows(chosen)
+        return SparseFeatures(pattern, self.values[entries])
+
+    def dense(self) -> Tensor:
+        """Return all of it (N, F), zeros and all."""
+        found = self.values.new_zeros(self.shape)
+        # Added: an entry may be given in parts.
+        return found.index_put_((self.pattern.rows, self.pattern.columns), self.values, accumulate=True)
+
+    def double(self) -> "SparseFeatures":
+        return replace(self, values=self.values.double())
+
+    def to(self, device: torch.device) -> "SparseFeatures":
+        return replace(self, pattern=self.pattern.to(device), values=self.values.to(device))
+
+    def tensors(self) -> Iterator[Tensor]:
+        """Yield all that is held."""
+        yield from (self.values, *self.pattern.tensors(), *_as_tuple(self.__dict__.get("_turned_values")))
+
+
+def _as_tuple(held: Tensor | tuple[Tensor, ...] | None) -> tuple[Tensor, ...]:
+    if held is None:
+        return ()
+    return held if isinstance(held, tuple) else (held,)
