@@ -1,5 +1,6 @@
 """Reading the arrays of `.npy` and `.npz` files a row at a time, without holding or trusting them."""
 
+import sys
 import tokenize
 import warnings
 import zipfile
@@ -12,6 +13,7 @@ from typing import IO
 import numpy as np
 
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.plain import is_fit, shown
 from skeleton_cgl.reading.unpickle import load_plain
 from skeleton_cgl.reading.zips import UNREADABLE, open_member, refusing
 
@@ -30,6 +32,36 @@ def field_names(path: Path) -> list[str]:
             return [name.removesuffix(".npy") for name in archive.namelist()]
     except UNREADABLE as error:
         raise InputError(f"{path}: expected an .npz file as numpy.savez writes it: {error}") from error
+
+
+def fields_of(path: Path) -> frozenset[str]:
+    """Return the names of the arrays in an `.npz`, none of what is no such file."""
+    try:
+        return frozenset(field_names(path)) if path.suffix == ".npz" else frozenset()
+    except InputError:
+        return frozenset()
+
+
+def plain_array(path: Path, field: str) -> np.ndarray:
+    """Return an array of an `.npz`; refuse objects, and text that cannot be shown."""
+    stored = StoredArray(path, field)
+    if stored.dtype.hasobject:
+        raise InputError(f"{stored.where}: expected numbers or text, found Python objects")
+    array = stored.whole()
+    check_text(array, stored.where)
+    return array
+
+
+def check_text(array: np.ndarray, where: str) -> None:
+    """Refuse an array of text with what is no letter, or with control characters."""
+    if array.dtype.kind != "U":
+        return
+    letters = np.frombuffer(array.tobytes(), np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
+    if letters.max(initial=0) > sys.maxunicode:
+        raise InputError(f"{where}: damaged: holds what is no letter")
+    for text in array.ravel().tolist():
+        if not is_fit(text):
+            raise InputError(f"{where}: {shown(text)} has a control character in it")
 
 
 class StoredArray:

@@ -12,6 +12,7 @@ from pickle import UnpicklingError
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from skeleton_cgl.errors import InputError
 
@@ -84,6 +85,10 @@ class SparseRows(Unfinished):
             raise UnpicklingError(f"a sparse matrix has entries outside its {columns} columns")
         self.data, self.indices, self.indptr, self.shape = data, indices, indptr, (rows, columns)
         return self
+
+    def sparse(self) -> csr_array:
+        """Return the matrix as SciPy's."""
+        return csr_array((self.data, self.indices, self.indptr), shape=self.shape)
 
     def dense(self) -> np.ndarray:
         """Return the matrix as an ordinary array; refuse one that would not fit into memory."""

@@ -10,7 +10,6 @@
 | group_NAME | optional: (N,) whole numbers, what else the set may be split by, such as group_session |
 """
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,8 +17,8 @@ import numpy as np
 
 from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.plain import is_fit, shown
-from skeleton_cgl.reading.npy import StoredArray, field_names
+from skeleton_cgl.plain import shown
+from skeleton_cgl.reading.npy import StoredArray, check_text, field_names
 from skeleton_cgl.skeletons.layout import JointLayout
 from skeleton_cgl.skeletons.preparation import Preparation
 from skeleton_cgl.skeletons.recording import FACTS, UNKNOWN, BadRecording, Recording, Source
@@ -96,13 +95,7 @@ class CustomSource(Source):
         array = StoredArray(self._path, name).whole()
         if array.dtype.hasobject:
             array = np.array([str(value) for value in array.ravel()])
-        if array.dtype.kind == "U":
-            letters = np.frombuffer(array.tobytes(), np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
-            if letters.max(initial=0) > sys.maxunicode:
-                raise InputError(f"{self._path}: array {name!r}: damaged: holds what is no letter")
-            for text in array.ravel().tolist():
-                if not is_fit(text):
-                    raise InputError(f"{self._path}: array {name!r}: {shown(text)} has a control character in it")
+        check_text(array, f"{self._path}: array {name!r}")
         return array
 
     def _class_names(self) -> np.ndarray | None:
