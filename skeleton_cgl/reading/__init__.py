@@ -1,1 +1,1 @@
-"""What every reader of files shares: restricted unpickling, members of zips and folders, arrays a row at a time."""
+"""What readers of files share: restricted unpickling, members of zips and folders, arrays a row at a time, seals."""

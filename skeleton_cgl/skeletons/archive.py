@@ -28,14 +28,14 @@ import numpy as np
 from skeleton_cgl.config import place_of
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.files import write_beside
+from skeleton_cgl.reading.formats import SKELETONS, refuse_other
+from skeleton_cgl.reading.seal import SIZE as SEAL_SIZE
+from skeleton_cgl.reading.seal import is_intact, is_known, is_sealed, remember, seal
 from skeleton_cgl.skeletons.layout import JointLayout
 from skeleton_cgl.skeletons.preparation import Augmentation, Preparation, centre, make_clip
 from skeleton_cgl.skeletons.recording import FACTS, BadRecording, Recording, Source, tidy
-from skeleton_cgl.skeletons.seal import SIZE as SEAL_SIZE
-from skeleton_cgl.skeletons.seal import is_intact, is_known, is_sealed, remember, seal
 from skeleton_cgl.version import __version__
 
-FORMAT = "skeleton_cgl archive"
 VERSION = 1
 _LARGEST = 2**31
 _CONTENT_BYTES = 16
@@ -119,7 +119,7 @@ def _write(
     positions.flush()
     _write_columns(file, source.classes, starts, columns)
     file.attrs.update(
-        format=FORMAT,
+        format=SKELETONS,
         version=VERSION,
         layout=source.layout.model_dump_json(),
         classes=json.dumps(source.classes),
@@ -324,8 +324,7 @@ class Archive:
 
     def _read_head(self) -> None:
         file, attributes = self._file, self._file.attrs
-        if attributes.get("format") != FORMAT:
-            raise InputError(f"{self.path}: an HDF5 file, but not an archive of skeleton_cgl")
+        refuse_other(self.path, attributes.get("format"), SKELETONS)
         if attributes["version"] != VERSION:
             raise InputError(
                 f"{self.path}: archive version {attributes['version']}, this release reads {VERSION}; "

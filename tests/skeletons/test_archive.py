@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.reading.seal import SIZE, is_intact, seal
 from skeleton_cgl.skeletons import UCLA, Archive, Augmentation, BadRecording, Preparation, write_archive
 from skeleton_cgl.skeletons import archive as archives
 from skeleton_cgl.skeletons.preparation import centre, make_clip
-from skeleton_cgl.skeletons.seal import SIZE, is_intact, seal
 from tests.skeletons.sources import ListSource, random_recording, random_source
 
 

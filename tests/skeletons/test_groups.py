@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skeleton_cgl.reading.seal import seal
 from skeleton_cgl.skeletons import Archive, write_archive
 from skeleton_cgl.skeletons.groups import joined, performances
-from skeleton_cgl.skeletons.seal import seal
 from tests.skeletons.sources import ListSource, random_recording, random_source
 
 

@@ -10,8 +10,10 @@ from pathlib import Path
 SIZE = 512
 """The bytes of the user block, the fewest that HDF5 offers."""
 
+HDF5 = b"\x89HDF\r\n\x1a\n"
+"""What HDF5 begins with, after the user block if there is one."""
+
 _MAGIC = b"skeleton_cgl seal 1\n"
-_HDF5 = b"\x89HDF\r\n\x1a\n"
 _KNOWN: dict[Path, tuple[int, ...]] = {}
 """The files found intact by this process: their inode, length and time of change."""
 
@@ -28,7 +30,7 @@ def seal(path: Path) -> None:
 def is_sealed(path: Path) -> bool:
     """Return whether a file has a seal: what begins as HDF5 begins has none."""
     with path.open("rb") as file:
-        return file.read(len(_HDF5)) != _HDF5
+        return file.read(len(HDF5)) != HDF5
 
 
 def is_intact(path: Path) -> bool:
