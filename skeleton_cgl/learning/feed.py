@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -15,41 +16,64 @@ from skeleton_cgl.process import seeded
 from skeleton_cgl.scenarios.inputs import Inputs, Pool
 from skeleton_cgl.seeds import seed_of
 
+_KEPT = 4
+"""So many arrangements of graphs are kept in a process."""
+
 
 @dataclass(frozen=True)
 class Arrangement:
-    """A pool as a backbone wants it, what it was made of, and the version in which all are to find it."""
+    """A pool as a backbone wants it, and the version in which all are to find it."""
 
-    of: Hashable
     inputs: Inputs
     version: Hashable
+
+
+@runtime_checkable
+class Sampled(Protocol):
+    """Inputs of a graph, of which a part may be drawn."""
+
+    def sampled(self, fan_outs: tuple[int, ...], random: np.random.Generator) -> Inputs:
+        """Return the same rows in a part of the graph: at each step outwards, so many neighbours of a node at most."""
+        ...
 
 
 class Feed:
     """What a backbone is fed with on a device.
 
-    A backbone's `arrange` is given a copy of a whole pool the first time one of its samples is asked for. One
-    arrangement is kept at a time in a process, for all backbones of one identity; a backbone without an identity shares
-    it with none.
+    A backbone's `arrange` is given a copy of a whole pool the first time one of its samples is asked for. Arrangements
+    are kept in a process for all backbones of one identity; a backbone without an identity shares them with none. Of
+    graphs, the few used last are kept: a lesson may have a pool for training and another for queries. Of inputs whose
+    rows are independent, which are large and the same for all lessons, one.
+
+    fan_outs: training inputs are a part of the graph around the nodes asked about, drawn with so many neighbours.
     """
 
-    _kept: Arrangement | None = None
+    _kept: ClassVar[dict[Hashable, Arrangement]] = {}
+    """Those used last are last."""
 
-    def __init__(self, backbone: Backbone, device: torch.device) -> None:
+    def __init__(self, backbone: Backbone, device: torch.device, fan_outs: tuple[int, ...] | None = None) -> None:
         self._backbone = backbone
         self._device = device
+        self._fan_outs = fan_outs
 
     def inputs(self, pool: Pool, ids: Tensor) -> Inputs:
         """Return samples as they are."""
         return self._arranged(pool).rows(ids).to(self._device)
 
     def training_inputs(self, pool: Pool, ids: Tensor) -> Inputs:
-        """Return samples as training sees them: drawn anew, where the pool augments."""
-        if not pool.augmented:
+        """Return samples as training sees them: drawn anew, where the pool augments or neighbours are sampled."""
+        if not pool.augmented and self._fan_outs is None:
             return self.inputs(pool, ids)
         # The stage seeds torch's generator; drawing from it keeps augmentation a part of the stage's randomness.
         random = np.random.default_rng(int(torch.randint(2**62, (1,))))
-        return self._arrange(pool.drawn(ids, random)).to(self._device)
+        inputs = self._arrange(pool.drawn(ids, random)).to(self._device) if pool.augmented else self.inputs(pool, ids)
+        return inputs if self._fan_outs is None else self._sampled(inputs, self._fan_outs, random)
+
+    def _sampled(self, inputs: Inputs, fan_outs: tuple[int, ...], random: np.random.Generator) -> Inputs:
+        if not isinstance(inputs, Sampled):
+            kind = type(inputs).__name__.lower()
+            raise InputError(f"training: fan_outs: {kind} have no neighbours to be sampled; leave it out")
+        return inputs.sampled(fan_outs, random)
 
     @contextmanager
     def untouched(self) -> Iterator[None]:
@@ -57,10 +81,9 @@ class Feed:
         try:
             yield
         finally:
-            kept = Feed._kept
-            changed = kept is not None and kept.inputs.version != kept.version
-            if changed:
-                Feed._kept = None
+            changed = [wanted for wanted, kept in Feed._kept.items() if kept.inputs.version != kept.version]
+            for wanted in changed:
+                del Feed._kept[wanted]
         if changed:
             raise InputError(
                 f"backbone {type(self._backbone).__name__}: it or the method writes into features or edges that all "
@@ -69,15 +92,18 @@ class Feed:
 
     def _arranged(self, pool: Pool) -> Inputs:
         wanted = (pool.digest, self._backbone.identity or self._backbone, self._device)
-        if Feed._kept is None or Feed._kept.of != wanted:
-            Feed._kept = None
+        kept = Feed._kept.pop(wanted, None)
+        if kept is None:
+            whole = pool.whole()
+            _make_room(whole.independent)
             # What all find must not depend on who came first: not on what was drawn, nor on what was written.
             with seeded(seed_of("arrange", pool.digest)):
-                arranged = self._arrange(pool.whole().copied())
+                arranged = self._arrange(whole.copied())
             # Rows that depend on one another need all of them: there is nothing to gain from moving some.
             arranged = arranged if arranged.independent else arranged.to(self._device)
-            Feed._kept = Arrangement(wanted, arranged, arranged.version)
-        return Feed._kept.inputs
+            kept = Arrangement(arranged, arranged.version)
+        Feed._kept[wanted] = kept
+        return kept.inputs
 
     def _arrange(self, inputs: Inputs) -> Inputs:
         name = type(self._backbone).__name__
@@ -87,3 +113,11 @@ class Feed:
             raise InputError(f"backbone {name}: {error}") from error
         except Exception as error:
             raise InputError(f"backbone {name}: `arrange` fails: {blamed(error, self._backbone)}") from error
+
+
+def _make_room(independent: bool) -> None:
+    """Free what is kept longest of arrangements of a kind, so that one more can be."""
+    alike = [wanted for wanted, kept in Feed._kept.items() if kept.inputs.independent == independent]
+    most = 1 if independent else _KEPT
+    for wanted in alike[: len(alike) - most + 1]:
+        del Feed._kept[wanted]

@@ -74,6 +74,16 @@ class Pool(Protocol):
         ...
 
 
+def together(pool: Pool) -> Pool:
+    """Return the pool in which samples of all lessons so far stand as they stood in theirs.
+
+    A scenario whose lessons see parts of one graph gives such a pool as `together` of that of a lesson; elsewhere all
+    lessons have one pool.
+    """
+    found: Pool = getattr(pool, "together", pool)
+    return found
+
+
 @dataclass(frozen=True)
 class Clips:
     """Clips (N, C, T, V), or what a backbone arranged them to; (N, A, …) for A > 1 actors, embedded one by one."""

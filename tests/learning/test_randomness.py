@@ -57,7 +57,7 @@ def stir(seed: int) -> None:
     torch.manual_seed(seed)
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002
-    Feed._kept = None
+    Feed._kept.clear()
 
 
 def draws() -> list[float]:
@@ -195,6 +195,6 @@ def test_what_an_arrangement_draws_does_not_depend_on_who_asks_for_it_first(smal
     found = []
     for seed in (1, 2):
         with seeded(seed):
-            Feed._kept = None
+            Feed._kept.clear()
             found.append(Feed(module, torch.device("cpu")).inputs(pool, torch.arange(3)).content[0])
     assert torch.equal(*found)
