@@ -41,7 +41,10 @@ def make_learner(
     samples = scenario.experience(scenario.lessons(scenario.default)[:1]).training
     with seeded(seed_of("parts", seed)):
         module = make_backbone(backbone, backbone_parameters or {}, scenario.facts, seed)
-        width = embedding_width(module, Feed(module, device).inputs(samples.pool, samples.ids[:2]))
+        feed = Feed(module, device, training.fan_outs)
+        width = embedding_width(module, feed.inputs(samples.pool, samples.ids[:2]))
+        if training.fan_outs is not None:
+            embedding_width(module, feed.training_inputs(samples.pool, samples.ids[:2]))
         made = make_method(method, method_parameters or {})
     _refuse_unmet_needs(made, scenario, module)
     model = Model(module, Head(width, seed, scenario.outputs), scenario.facts.join)

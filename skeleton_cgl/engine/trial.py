@@ -65,7 +65,7 @@ def saves_what_it_remembers(study: Study, scenario: Scenario, stage: Stage) -> b
     lessons = scenario.lessons(scenario.default)[:2]
     if len(lessons) < 2:
         return False
-    short = {"epochs": min(_EPOCHS, study.training.epochs), "patience": None}
+    short = {"epochs": min(_EPOCHS, study.training.epochs), "patience": None, "plateau": None}
     trial = study.model_copy(update={"training": study.training.model_copy(update=short)})
     first, second = (few(scenario.experience(lessons[: step + 1]), _SAMPLES) for step in range(2))
     new = partial(stage.new_learner, trial, scenario)

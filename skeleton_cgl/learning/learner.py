@@ -8,6 +8,7 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import isfinite
 from statistics import fmean
 from typing import Any, ClassVar
 
@@ -17,18 +18,27 @@ from torch import Tensor, nn
 from skeleton_cgl.backbones.backbone import Backbone
 from skeleton_cgl.backbones.head import Head
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.learning.batchnorm import normalising, recalibrating, used
 from skeleton_cgl.learning.feed import Feed
 from skeleton_cgl.learning.method import LearningFailed, Method
 from skeleton_cgl.learning.optimizers import grow, make_optimizer, remind
 from skeleton_cgl.learning.stopping import BestEpoch
 from skeleton_cgl.learning.training import Recipe, Training
 from skeleton_cgl.process import choose_device, ensure_bfloat16_works, seeded
-from skeleton_cgl.scenarios.inputs import Inputs
+from skeleton_cgl.scenarios.inputs import Inputs, together
 from skeleton_cgl.scenarios.problem import Problem, scopes
 from skeleton_cgl.scenarios.scenario import Experience, Queries, Samples
 from skeleton_cgl.seeds import seed_of
 
 _ANSWERED_AT_ONCE = 1024
+
+_SETTLING_STEPS = 70
+UNSETTLED = (
+    f"stopped within {_SETTLING_STEPS} steps: validation in evaluation mode says nothing until BatchNorm's running "
+    "statistics have settled, which takes more than 100 on row-normalised features; set training.recalibrate=true or a "
+    "longer patience"
+)
+"""Noted of a lesson that validation ended early."""
 
 Progress = Callable[[int, float], None]
 """Told every epoch and its mean loss."""
@@ -110,13 +120,18 @@ class Learner:
         self.training = training
         self.problem = problem
         self.taught: list[Taught] = []
+        self.notes: list[str] = []
         self.optimizer = self._new_optimizer()
         self._validated: list[tuple[Tensor, Tensor, Tensor]] = []
         self._seed = seed
-        self._feed = Feed(self.backbone, self.device)
+        self._feed = Feed(self.backbone, self.device, training.fan_outs)
 
     def learn(self, experience: Experience, seed: int, progress: Progress | None = None) -> None:
-        """Learn one lesson; `progress` is told every epoch and its mean loss. Fails when the loss is not finite."""
+        """Learn one lesson; `progress` is told every epoch and its mean loss. Fails when the loss is not finite.
+
+        Afterwards `notes` has what is to be known of how it was learned, and leaves its worth in doubt.
+        """
+        self.notes = []
         with seeded(seed), self._feed.untouched():
             self.taught.append(Taught(experience.keys, ()))
             if experience.pace is None:
@@ -147,13 +162,15 @@ class Learner:
 
     def _train(self, samples: Samples, experience: Experience, progress: Progress | None) -> None:
         streamed = experience.pace is not None
-        patience = None if streamed else self.training.patience
-        best = self._best_epoch(experience.validation) if patience else None
+        best = self._best_epoch(experience.validation) if self.training.watches and not streamed else None
+        # The pieces of a stream have no end: where it is cut must not matter.
+        recalibrates = self.training.recalibrate and not streamed
         pace = experience.pace or Recipe(self.training)
         rows, drawn, stepped, batch = None, samples, None, None
+        steps, seen = 0, list[Samples]()
         for epoch, batches in enumerate(pace.epochs(samples)):
             self.backbone.train()
-            losses = []
+            losses, seen = [], []
             for turn in batches:
                 # The same rows again make the same batch, unless the method has others for the step.
                 if turn is not rows:
@@ -164,21 +181,45 @@ class Learner:
                 if batch is None or chosen is not stepped:
                     stepped, batch = chosen, self.batch(chosen, training=True)
                 losses.append(self._step(batch))
+                seen.append(chosen)
+            steps += len(losses)
             if progress:
                 progress(epoch, fmean(losses))
-            if best and patience and best.is_over(patience):
-                break
+            if best and batch:
+                if recalibrates:
+                    self._recalibrate(seen, batch)
+                if best.is_over():
+                    self._note_stop(steps)
+                    break
         if best:
             best.restore()
+        elif recalibrates and batch:
+            self._recalibrate(seen, batch)
 
     def _best_epoch(self, validation: Samples) -> BestEpoch:
-        return BestEpoch(self, validation, [Samples(validation.pool, *columns) for columns in self._validated])
+        pool = together(validation.pool)
+        return BestEpoch(self, validation, [Samples(pool, *columns) for columns in self._validated])
+
+    def _recalibrate(self, epoch: Sequence[Samples], latest: Batch) -> None:
+        """Set BatchNorm's running statistics to those of an epoch's batches, as training sees them."""
+        if not normalising(self.backbone):
+            return
+        # Inputs that are drawn are drawn alike every epoch, and without a trace.
+        with seeded(0), recalibrating(self.backbone):
+            for samples in epoch:
+                inputs = latest.inputs if len(epoch) == 1 else self._feed.training_inputs(samples.pool, samples.ids)
+                self.outputs(inputs)
+
+    def _note_stop(self, steps: int) -> None:
+        """Note that validation ended a lesson after so many steps, if it may have known too little for that."""
+        if steps <= _SETTLING_STEPS and not self.training.recalibrate and any(map(used, normalising(self.backbone))):
+            self.notes.append(UNSETTLED)
 
     def _step(self, batch: Batch) -> float:
         self.optimizer.zero_grad()
         loss = self.method.loss(self, batch)
         value = loss.item()
-        if not torch.isfinite(loss):
+        if not isfinite(value):
             raise LearningFailed(f"the loss of {self.lesson_in_words()} is {value}")
         loss.backward()
         self.method.gradients_ready(self)

@@ -74,9 +74,34 @@ def grow(optimizer: torch.optim.Optimizer, before: nn.Parameter, after: nn.Param
         optimizer.state[after] = memory
 
 
-def memory_of(optimizer: torch.optim.Optimizer) -> dict[int, Any]:
-    """Return what an optimizer remembers of every parameter, as a copy that later steps leave alone."""
-    return copy.deepcopy(optimizer.state_dict()["state"])
+def memory_of(optimizer: torch.optim.Optimizer, former: dict[int, Any] | None = None) -> dict[int, Any]:
+    """Return what an optimizer remembers of every parameter, as a copy that later steps leave alone.
+
+    former: what was returned before and is no longer wanted; its memory is used again.
+    """
+    memory: dict[int, Any] = copied_into(former, optimizer.state_dict()["state"])
+    return memory
+
+
+def copied_into(former: Any, value: Any) -> Any:
+    """Return a copy of nested dicts of tensors, in the memory of a former copy wherever that fits."""
+    if isinstance(value, dict):
+        entries = former if isinstance(former, dict) else {}
+        return {name: copied_into(entries.get(name), entry) for name, entry in value.items()}
+    if not isinstance(value, Tensor):
+        return copy.deepcopy(value)
+    fits = isinstance(former, Tensor) and _layout(former) == _layout(value)
+    return former.copy_(value) if fits else value.detach().clone()
+
+
+def _layout(tensor: Tensor) -> tuple[Any, ...]:
+    return tensor.shape, tensor.stride(), tensor.dtype, tensor.device
+
+
+def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """Let an optimizer go on with another learning rate."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate
 
 
 def remind(optimizer: torch.optim.Optimizer, memory: dict[int, Any]) -> None:

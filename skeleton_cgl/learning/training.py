@@ -2,14 +2,28 @@
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor
 
 from skeleton_cgl.config import Checked
 from skeleton_cgl.scenarios.scenario import Samples
+
+
+class Plateau(Checked):
+    """Cuts of the learning rate where what is monitored no longer improves (torch's ReduceLROnPlateau).
+
+    The rate is multiplied by `factor` after more than `patience` epochs without an improvement by a ten-thousandth, and
+    never falls below `floor` times the learning rate. stop: the lesson ends when it gets there; with these defaults, at
+    the third cut.
+    """
+
+    factor: float = Field(default=0.1, gt=0, lt=1)
+    patience: int = Field(default=20, ge=0, le=1_000_000)
+    floor: float = Field(default=0.002, gt=0, lt=1)
+    stop: bool = True
 
 
 class Training(Checked):
@@ -18,11 +32,24 @@ class Training(Checked):
     batch_size: None takes all samples at once. reset_optimizer: start every lesson with a new optimizer instead of one
     that lives through the sequence.
 
-    patience: stop a lesson when the loss that the method minimises, taken of the validation samples, has not improved
-    for so many epochs, and go back to its best epoch, weights and optimizer. patience_on: "task" watches the validation
-    samples of the lesson alone, and so stops when the new task is known, whatever becomes of the old ones; "seen" those
-    of past lessons as well, each class counting the same, which the learner then keeps: more than a continual learner
-    usually may. Pieces of a stream are gone through once, without either.
+    patience: stop a lesson when what is monitored has not improved for so many epochs. plateau: cut the learning rate
+    when it has not; every lesson starts with the full one. With either, a lesson goes back to its best epoch in the
+    end, weights and optimizer. Pieces of a stream are gone through once, without any of it.
+
+    monitor: "method" is the loss that the method minimises, taken of the validation samples; "task" their plain task
+    loss; "score" the leading metric of the problem, the mean over the outputs they tell of, as 1 − its value.
+    patience_on: "task" watches the validation samples of the lesson alone, and so stops when the new task is known,
+    whatever becomes of the old ones; "seen" those of past lessons as well, each class counting the same, which the
+    learner then keeps: more than a continual learner usually may.
+
+    recalibrate: BatchNorm's running statistics are set to those of the training inputs under the present weights,
+    before validating and at the end of a lesson, instead of trailing after them. With momentum 0.1 they start at a
+    variance of 1 and need more than 100 steps to arrive at that of small features; what is validated with them until
+    then says nothing. Without effect on streams, and where there is no BatchNorm.
+
+    fan_outs: with batch_size, every training batch sees a part of the graph drawn anew for it: as many neighbours of
+    every node at most, from the nodes asked about outwards, as there are layers. Validation samples and queries see all
+    of it.
 
     head_steps: whose steps Adam corrects its averages by for the rows of the head, where the optimizer lives through
     the sequence. "shared": one count, as for any other parameter. The averages of a row that comes late start from zero
@@ -31,7 +58,13 @@ class Training(Checked):
     the optimizer alone. "own": every row counts from when it was met. Without effect on SGD.
     """
 
-    younger: ClassVar[Mapping[str, Any]] = {"head_steps": "shared"}
+    younger: ClassVar[Mapping[str, Any]] = {
+        "head_steps": "shared",
+        "plateau": None,
+        "monitor": "method",
+        "recalibrate": False,
+        "fan_outs": None,
+    }
 
     epochs: int = Field(default=100, ge=1, le=1_000_000)
     learning_rate: float = Field(default=0.001, gt=0)
@@ -40,15 +73,30 @@ class Training(Checked):
     optimizer: Literal["adam", "sgd"] = "adam"
     reset_optimizer: bool = False
     patience: int | None = Field(default=None, ge=1, le=1_000_000)
+    plateau: Plateau | None = None
+    monitor: Literal["method", "task", "score"] = "method"
     patience_on: Literal["task", "seen"] = "task"
+    recalibrate: bool = False
+    fan_outs: tuple[Annotated[int, Field(ge=1, le=1_000_000)], ...] | None = Field(default=None, min_length=1)
     head_steps: Literal["shared", "own"] = "shared"
     device: Literal["auto", "cpu", "cuda"] = "auto"
     precision: Literal["float32", "bfloat16"] = "float32"
 
+    @model_validator(mode="after")
+    def _sample_batches_only(self) -> Self:
+        if self.fan_outs is not None and self.batch_size is None:
+            raise ValueError("fan_outs: give a batch_size as well; neighbours are drawn for batches of nodes")
+        return self
+
+    @property
+    def watches(self) -> bool:
+        """Whether validation samples are looked at after every epoch."""
+        return self.patience is not None or self.plateau is not None
+
     @property
     def watches_past(self) -> bool:
         """Whether validation samples of past lessons are watched."""
-        return self.patience is not None and self.patience_on == "seen"
+        return self.watches and self.patience_on == "seen"
 
     @property
     def as_before(self) -> set[str]:
@@ -56,7 +104,7 @@ class Training(Checked):
 
         With patience, `patience_on` is never left out: before there was such a field, other numbers came of patience.
         """
-        idle = set() if self.patience else {"patience_on"}
+        idle = set() if self.watches else {"patience_on", "monitor"}
         return super().as_before | idle | ({"head_steps"} if self.optimizer == "sgd" else set())
 
 
@@ -68,8 +116,9 @@ class Recipe:
 
     def epochs(self, samples: Samples) -> Iterator[Iterator[Tensor]]:
         size = min(self._training.batch_size or len(samples), len(samples))
+        anew = samples.pool.augmented or self._training.fan_outs is not None
         # All at once, and not drawn anew: the same batch every epoch.
-        whole = torch.arange(len(samples)) if size == len(samples) and not samples.pool.augmented else None
+        whole = torch.arange(len(samples)) if size == len(samples) and not anew else None
         for _ in range(self._training.epochs):
             yield iter([whole]) if whole is not None else self._shuffled(len(samples), size)
 
