@@ -60,6 +60,8 @@ def run_study(
             if tree
             else _run_alone(plan, opened, progress)
         )
+    if progress:
+        _tell_of_notes(summary)
     return number, summary
 
 
@@ -68,6 +70,12 @@ def _tell_of_unknown(fingerprints: Fingerprints) -> None:
     if numbers:
         words = f"records without a fingerprint: {numbers}; whether this machine would give the same cannot be told"
         print(words, file=sys.stderr)
+
+
+def _tell_of_notes(summary: Summary) -> None:
+    for note, stages in summary.notes.items():
+        methods = ", ".join(f"{method} {number}" for method, number in stages.items())
+        print(f"{stages.total()} stages ({methods}) {note}", file=sys.stderr)
 
 
 def _run_tree(
@@ -101,7 +109,7 @@ def _run_alone(plan: Plan, store: Store, progress: bool) -> Summary:
             for stage, outcome in zip(stages, outcomes, strict=False):
                 if outcome.record is not None:
                     store.add([(str(stage), outcome.record)])
-                    summary.learned += 1
+                    summary.count_learned(stage, outcome.notes)
                 else:
                     failure = outcome.failure or Failure("no record", "")
                     store.add_failure(stage.key, str(stage), failure.reason)

@@ -6,7 +6,8 @@ are taken, which costs room on the disk and no stage more.
 """
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -30,12 +31,19 @@ class Workers(Protocol):
 
 @dataclass
 class Summary:
-    """What a run of a study came to."""
+    """What a run of a study came to. notes: of every note on stages it learned, how many stages of which method."""
 
     learned: int = 0
     failures: dict[str, Failure] = field(default_factory=dict)
     skipped: int = 0
     interrupted: bool = False
+    notes: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def count_learned(self, stage: Stage, notes: Sequence[str]) -> None:
+        """Count a stage that was learned, and the notes on it."""
+        self.learned += 1
+        for note in notes:
+            self.notes.setdefault(note, Counter())[str(stage.method)] += 1
 
 
 class Driver:
@@ -140,7 +148,7 @@ class Driver:
                 self._store.states.write(outcome.key, outcome.state)
             self._store.add([(str(stage), outcome.record)])
             self._done.add(outcome.key)
-            self.summary.learned += 1
+            self.summary.count_learned(stage, outcome.notes)
             for key in children:
                 self._make_ready(key)
         self._finished(stage)

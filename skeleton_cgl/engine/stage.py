@@ -35,12 +35,16 @@ class Failure:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a stage: its record and, if asked for, the state it left; or why it failed."""
+    """What became of a stage: its record and, if asked for, the state it left; or why it failed.
+
+    notes: what leaves the worth of its record in doubt; told when it was made, and stored nowhere.
+    """
 
     key: str
     record: Record | None = None
     state: bytes | None = None
     failure: Failure | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,8 @@ def learn_branch(
             fingerprint=fingerprint(learner.device),
             kept=remembered,
         )
-        outcomes.append(Outcome(stage.key, Record(stage.key, scores, made, answers_of(scores)), state))
+        record = Record(stage.key, scores, made, answers_of(scores))
+        outcomes.append(Outcome(stage.key, record, state, notes=tuple(learner.notes)))
     return outcomes
 
 
