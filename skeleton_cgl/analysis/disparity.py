@@ -2,15 +2,15 @@
 
 With a[B, t] the accuracy on t (a task, or a single unit such as a class) after the last step of an order (Wei, De
 Schepper, Mets 2024):  OPD_t = max over orders of a[B, t] − min over orders of a[B, t],  AOPD = mean_t OPD_t,
-MOPD = max_t OPD_t. Every OPD is taken inside one repeat; repeats are averaged afterwards. What has no queries counts
-nowhere.
+MOPD = max_t OPD_t. Every OPD is taken inside one repeat, over the tasks of that repeat; repeats are averaged
+afterwards. What has no queries counts nowhere.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ from skeleton_cgl.analysis.cross import cross_disparity
 from skeleton_cgl.analysis.finals import Finals, final_accuracies
 from skeleton_cgl.analysis.scores import Scores
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.scenarios.lessons import Order
 
 ONE_ORDER = "one order, learned with one seed; disparity needs at least two orders"
 _SUBSETS = 5000
@@ -41,7 +42,8 @@ class Disparity:
     their seed; …_floor_splits: by their split; …_floor_both: by both. expected_AOPD_at_R, expected_MOPD_at_R: of R of
     the orders, the floors' peers, since max − min grows with the number of runs.
 
-    AOPD_mixed: AOPD expected if the split and the first weights change from order to order, by `mixed_opd`.
+    AOPD_mixed: AOPD expected if the split and the first weights change from order to order, by `mixed_opd`; NaN where
+    repeats do not share their orders.
     """
 
     learner: int
@@ -169,8 +171,8 @@ def disparity(scores: Scores, level: str = "task") -> pd.DataFrame:
 def learner_disparity(finals: Finals) -> Disparity:
     """Return the disparity of one learner.
 
-    Refused: repeats that differ in their orders, noise floors of different numbers of runs, and those of an order that
-    has no ordinary run.
+    Refused: repeats that differ in the number of their orders, or in their orders although they share their tasks;
+    noise floors of different numbers of runs, and those of an order that has no ordinary run.
     """
     values = finals.values[finals.ordinary]
     repeats, orders = finals.ordinary.shape
@@ -197,7 +199,7 @@ def learner_disparity(finals: Finals) -> Disparity:
         **floors,
         expected_AOPD_at_R=float(at_r[0]),
         expected_MOPD_at_R=float(at_r[1]),
-        AOPD_mixed=float(np.nanmean(mixed_opd(values))) if repeats > 1 and orders > 1 else np.nan,
+        AOPD_mixed=float(np.nanmean(mixed_opd(values))) if finals.share_orders and repeats > 1 < orders else np.nan,
         left_out=finals.left_out,
     )
 
@@ -209,19 +211,23 @@ _FLOOR_FIELDS = {"seeds": "_floor", "splits": "_floor_splits", "both": "_floor_b
 def _noise_floors(finals: Finals) -> dict[str, float]:
     """Return the fields of the noise floors; AOPD and MOPD are means over the orders of a repeat, then over repeats."""
     fields: dict[str, float] = {}
-    runs, orders = set(), set()
+    runs: set[int] = set()
+    orders_in: dict[int, set[Order]] = {}
     for kind, end in _FLOOR_FIELDS.items():
         by_repeat: dict[int, list[np.ndarray]] = {}
         for (repeat, order), places in finals.floors(kind).items():
             by_repeat.setdefault(repeat, []).append(_aopd_and_mopd(order_disparity(finals.values[places])))
             runs.add(len(places))
-            orders.add(order)
+            orders_in.setdefault(repeat, set()).add(order)
         means = [np.mean(each, axis=0) for each in by_repeat.values()]
         aopd, mopd = np.mean(means, axis=0) if means else (np.nan, np.nan)
         fields |= {f"AOPD{end}": float(aopd), f"MOPD{end}": float(mopd)}
     if len(runs) > 1:
         raise InputError(f"every noise floor needs the same number of runs, found {sorted(runs)}")
-    return {"R": float(max(runs, default=np.nan)), "floor_orders": len(orders), **fields}
+    orders = (
+        len(set(chain(*orders_in.values()))) if finals.share_orders else max(map(len, orders_in.values()), default=0)
+    )
+    return {"R": float(max(runs, default=np.nan)), "floor_orders": orders, **fields}
 
 
 def _expected_at(values: np.ndarray, r: int) -> np.ndarray:

@@ -1,8 +1,9 @@
 """Who suffers from which order: what becomes of a unit by its position, and the kindest and cruellest orders.
 
-Both compare orders, and so take those that arrange the same units, as the disparity of classes does. What is best and
-worst is so on the test queries; where it is not so on the validation queries, which had no part in the choice, it does
-not hold.
+Both compare orders, and so take those that arrange the same units, as the disparity of classes does. Where repeats have
+tasks of their own, a unit's fate is the mean over the repeats that have it, and there are no kindest orders. What is
+best and worst is so on the test queries; where it is not so on the validation queries, which had no part in the choice,
+it does not hold.
 """
 
 import numpy as np
@@ -30,10 +31,11 @@ def accuracy_by_position(scores: Scores) -> pd.DataFrame:
         named = zip(finals.repeat, finals.orders, finals.values, finals.halves[1], strict=True)
         for repeat, order, values, on_validation in named:
             position = {unit: step for step, task in enumerate(order, start=1) for unit in task}
-            for (unit,), value, other in zip(finals.tasks, values, on_validation, strict=True):
+            # Of a repeat of fewer classes, what stands beyond them is empty.
+            for (unit,), value, other in zip(finals.tasks_in[int(repeat)], values, on_validation, strict=False):
                 rows.append((finals.learner, repeat, order, unit, position[unit], value, other))
     tidy = pd.DataFrame(rows, columns=["learner", "repeat", "order", "class", "position", "accuracy", "validation"])
-    if tidy["order"].nunique() < 2:
+    if tidy.groupby(["learner", "repeat"])["order"].nunique().max() < 2:
         raise InputError(ONE_ORDER)
     groups = ["learner", "class", "position"]
     by_repeat = tidy.groupby([*groups, "repeat"], sort=False)[["accuracy", "validation"]].mean()
@@ -78,7 +80,7 @@ def extreme_orders(scores: Scores, count: int = 10) -> pd.DataFrame:
         holds = _on_their_side(means.drop_duplicates("order")["validation_AA"].to_numpy())[place]
         found.append(means.assign(learner=learner, rank=place + 1, holds=holds)[ends])
     if not found:
-        raise InputError("no order was learned in every repeat")
+        raise InputError("no order was learned in every repeat, as where repeats have tasks of their own")
     return pd.concat(found, ignore_index=True)[
         ["learner", "rank", "order", "AA", "validation_AA", "holds", "position", "accuracy"]
     ]

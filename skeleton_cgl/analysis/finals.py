@@ -1,13 +1,14 @@
 """What learners knew in the end of the orders that can be compared.
 
-Only orders that arrange the same are compared: at the level "task" the same tasks, at the level "class" the same units,
-in whatever tasks. Where a study has several such groups, the one of most orders is taken, and the default tasks' or
-else the larger one of those that have equally many; the orders of the others are counted as left out.
+Orders are compared inside of a repeat, and only those that arrange the same: at the level "task" the same tasks, at the
+level "class" the same units, in whatever tasks. Where a repeat has several such groups, the one of most orders is
+taken, and the default tasks' or else the larger one of those that have equally many; the orders of the others are
+counted as left out. Repeats may differ in what they arrange: a scenario can group its classes anew for every repeat.
 """
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 
@@ -17,6 +18,7 @@ from skeleton_cgl.analysis.performance import task_accuracies
 from skeleton_cgl.analysis.scores import Scores, choose
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.scenarios.lessons import Order, Task
+from skeleton_cgl.scenarios.measures import QUERIED
 
 LEVELS = ("task", "class")
 
@@ -25,15 +27,16 @@ LEVELS = ("task", "class")
 class Finals:
     """What one learner knew at the end of the orders that can be compared: a[B, t] as values (N, T) of N runs.
 
-    tasks: what t stands for, at the level "class" tasks of one unit. repeat, noise (N,), floor and orders name the
-    runs, each once. halves (2, N, T): a[B, t] on test and on validation, of the units that have queries in both.
-    possible: how many orders of that kind there are; planned: how many of them the study asks for; left_out: how many
-    were run and cannot be compared.
+    tasks_in: what t stands for in each repeat, at the level "class" tasks of one unit; where a repeat has fewer than
+    others, the values of the rest are NaN. repeat, noise (N,), floor and orders name the runs, each once. halves
+    (2, N, T): a[B, t] on test and on validation, of the units that have queries in both. possible: how many orders of
+    that kind there are; planned: how many of them the study asks for; left_out: how many were run and cannot be
+    compared. Where repeats have orders of their own, all three are of a repeat, of the one that has most.
     """
 
     learner: int
     level: str
-    tasks: tuple[Task, ...]
+    tasks_in: dict[int, tuple[Task, ...]]
     repeat: np.ndarray
     noise: np.ndarray
     floor: tuple[str, ...]
@@ -44,16 +47,45 @@ class Finals:
     planned: int
     left_out: int
 
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """What t stands for in all repeats; refused where they differ."""
+        first, *others = self.tasks_in.values()
+        if any(other != first for other in others):
+            raise InputError("repeats differ in their tasks; this needs the same ones in all of them")
+        return first
+
     @cached_property
-    def ordered(self) -> frozenset[Order]:
-        """The orders that are compared."""
-        return frozenset(self.orders)
+    def orders_in(self) -> dict[int, frozenset[Order]]:
+        """The orders that are compared in each repeat."""
+        found: dict[int, set[Order]] = {}
+        for repeat, order in zip(self.repeat.tolist(), self.orders, strict=True):
+            found.setdefault(repeat, set()).add(order)
+        return {repeat: frozenset(orders) for repeat, orders in found.items()}
+
+    @cached_property
+    def share_orders(self) -> bool:
+        """Whether all repeats have orders of the same tasks, so that they are the same orders once all are finished.
+
+        At the level of units, repeats can have the same units in tasks of their own; their orders are not shared.
+        """
+        arranged_in = [frozenset(map(frozenset, orders)) for orders in self.orders_in.values()]
+        first = arranged_in[0]
+        return all(each <= first or first <= each for each in arranged_in)
+
+    @property
+    def order_count(self) -> int:
+        """The number of orders compared; of a repeat, the one that has most, where repeats have their own."""
+        if self.share_orders:
+            return len(frozenset(self.orders))
+        return max(map(len, self.orders_in.values()))
 
     @cached_property
     def ordinary(self) -> np.ndarray:
-        """The places (repeats, orders) of the ordinary runs, the orders of all repeats in one sequence.
+        """The places (repeats, orders) of the ordinary runs; the orders of a repeat are sorted, so that repeats that
+        share them have them in one sequence.
 
-        Refused: no ordinary run, and repeats that differ in their orders.
+        Refused: no ordinary run, repeats that share their tasks but not their orders, and others that differ in number.
         """
         places: dict[int, dict[Order, int]] = {}
         for place in np.flatnonzero(self.noise == 0):
@@ -62,13 +94,12 @@ class Finals:
             raise InputError("no ordinary run (noise 0)")
         first, *others = sorted(places)
         for repeat in others:
-            if places[repeat].keys() != places[first].keys():
-                raise InputError(
-                    f"every repeat needs the same orders, found {len(places[first])} in repeat {first} "
-                    f"and {len(places[repeat])} in repeat {repeat}, not the same"
-                )
-        sequence = sorted(places[first])
-        return np.array([[places[repeat][order] for order in sequence] for repeat in sorted(places)])
+            counts = f"found {len(places[first])} in repeat {first} and {len(places[repeat])} in repeat {repeat}"
+            if self.share_orders and places[repeat].keys() != places[first].keys():
+                raise InputError(f"every repeat needs the same orders, {counts}, not the same")
+            if len(places[repeat]) != len(places[first]):
+                raise InputError(f"every repeat needs as many orders, {counts}")
+        return np.array([[places[repeat][order] for order in sorted(places[repeat])] for repeat in sorted(places)])
 
     def floors(self, kind: str) -> dict[tuple[int, Order], np.ndarray]:
         """Return the places (R,) of the runs of every noise floor of a kind, by repeat and order.
@@ -98,39 +129,87 @@ def final_accuracies(scores: Scores, level: str = "task") -> tuple[Finals, ...]:
         raise InputError("scores: no run is finished")
     points = {learner.number: repr(learner.point) for learner in scores.learners}
     groups = _groups(scores, level, points)
-    finals, halves = scores.finals, scores.final_halves
     found = []
     for number in dict.fromkeys(scores.learner.tolist()):
         if points[number] not in groups:
             raise InputError(f"learner {number}: no ordinary run (noise 0)")
-        (tasks, comparable), *others = groups[points[number]].items()
-        kept: dict[tuple[int, int, str, Order], int] = {}
-        for place in np.flatnonzero(scores.learner == number):
-            run = scores.runs[place]
-            if arranged(run.order, level) == tasks:
-                kept.setdefault((run.repeat, run.noise, run.floor, run.order), int(place))
-        if not kept:
-            raise InputError(f"learner {number}: none of its orders can be compared with those of the others")
-        places = list(kept.values())
-        orders = tuple(scores.runs[place].order for place in places)
-        missing = {run.order for run in scores.missing if run.learner == number}
-        found.append(
-            Finals(
-                learner=number,
-                level=level,
-                tasks=tasks,
-                repeat=scores.repeat[places],
-                noise=scores.noise[places],
-                floor=tuple(scores.runs[place].floor for place in places),
-                orders=orders,
-                values=task_accuracies(finals[places], tasks),
-                halves=task_accuracies(halves[:, places], tasks),
-                possible=_possible_orders(comparable, level),
-                planned=len({*orders, *(order for order in missing if arranged(order, level) == tasks)}),
-                left_out=sum(len(orders) for _, orders in others),
-            )
-        )
+        found.append(_of_learner(scores, level, number, groups[points[number]]))
     return tuple(found)
+
+
+def _of_learner(scores: Scores, level: str, number: int, groups: "_Groups") -> Finals:
+    """Return a[B, t] of one learner; groups: by repeat, those to be compared first."""
+    tasks_in = {repeat: next(iter(of_repeat)) for repeat, of_repeat in groups.items()}
+    # A floor without its ordinary run is told of where floors are looked at.
+    usual = next(iter(tasks_in.values()))
+    kept: dict[tuple[int, int, str, Order], int] = {}
+    for place in np.flatnonzero(scores.learner == number):
+        run = scores.runs[place]
+        if arranged(run.order, level) == tasks_in.get(run.repeat, usual):
+            kept.setdefault((run.repeat, run.noise, run.floor, run.order), int(place))
+    if not kept:
+        raise InputError(f"learner {number}: none of its orders can be compared with those of the others")
+    places = np.array(list(kept.values()))
+    repeats = scores.repeat[places]
+    own_tasks = {repeat: tasks_in.get(repeat, usual) for repeat in dict.fromkeys(repeats.tolist())}
+    finals = Finals(
+        learner=number,
+        level=level,
+        tasks_in=own_tasks,
+        repeat=repeats,
+        noise=scores.noise[places],
+        floor=tuple(scores.runs[place].floor for place in places),
+        orders=tuple(scores.runs[place].order for place in places),
+        values=_by_task(scores.finals, scores.weights(), places, repeats, own_tasks),
+        halves=np.stack(
+            [
+                _by_task(half, scores.weights(queries), places, repeats, own_tasks)
+                for half, queries in zip(scores.final_halves, QUERIED, strict=True)
+            ]
+        ),
+        possible=0,
+        planned=0,
+        left_out=0,
+    )
+    return _counted(finals, scores, {repeat: groups[repeat] for repeat in own_tasks if repeat in groups} or groups)
+
+
+def _by_task(
+    by_unit: np.ndarray,
+    weights: np.ndarray | None,
+    places: np.ndarray,
+    repeats: np.ndarray,
+    tasks_in: dict[int, tuple[Task, ...]],
+) -> np.ndarray:
+    """Return (n, T) the values of the runs at some places on the tasks of their repeats, from values (N, U)."""
+    found = np.full((len(places), max(map(len, tasks_in.values()))), np.nan)
+    for repeat, tasks in tasks_in.items():
+        rows = repeats == repeat
+        weighing = None if weights is None else weights[places[rows]]
+        found[rows, : len(tasks)] = task_accuracies(by_unit[places[rows]], tasks, weighing)
+    return found
+
+
+def _counted(finals: Finals, scores: Scores, groups: "_Groups") -> Finals:
+    """Return the finals with the numbers of orders that there are, that are planned and that are left out."""
+    planned = {repeat: set(orders) for repeat, orders in finals.orders_in.items()}
+    for run in scores.missing:
+        tasks = finals.tasks_in.get(run.repeat)
+        if run.learner == finals.learner and arranged(run.order, finals.level) == tasks:
+            planned[run.repeat].add(run.order)
+    compared = [next(iter(of_repeat.values())) for of_repeat in groups.values()]
+    others = [set(chain(*list(of_repeat.values())[1:])) for of_repeat in groups.values()]
+    if finals.share_orders:
+        compared, others = [set(chain(*compared))], [set(chain(*others))]
+        asked = len(set(chain(*planned.values())))
+    else:
+        asked = max(map(len, planned.values()))
+    return replace(
+        finals,
+        possible=max(_possible_orders(orders, finals.level) for orders in compared),
+        planned=asked,
+        left_out=max(map(len, others)),
+    )
 
 
 def arranged(order: Order, level: str) -> tuple[Task, ...]:
@@ -138,22 +217,32 @@ def arranged(order: Order, level: str) -> tuple[Task, ...]:
     return tuple(sorted(order)) if level == "task" else tuple((unit,) for unit in sorted(chain(*order)))
 
 
-def _groups(scores: Scores, level: str, points: dict[int, str]) -> dict[str, dict[tuple[Task, ...], set[Order]]]:
-    """Return, for every point of a sweep, the orders by what they arrange; those to be compared come first."""
-    orders: dict[str, dict[tuple[Task, ...], set[Order]]] = {}
+_Groups = dict[int, dict[tuple[Task, ...], set[Order]]]
+"""By repeat, the orders by what they arrange."""
+
+
+def _groups(scores: Scores, level: str, points: dict[int, str]) -> dict[str, _Groups]:
+    """Return, for every point of a sweep and repeat, the orders by what they arrange; those to be compared first."""
+    orders: dict[str, _Groups] = {}
     default = set()
     for run in scores.runs:
         if run.noise == 0:
             tasks = arranged(run.order, level)
-            orders.setdefault(points[run.learner], {}).setdefault(tasks, set()).add(run.order)
+            of_repeat = orders.setdefault(points[run.learner], {}).setdefault(run.repeat, {})
+            of_repeat.setdefault(tasks, set()).add(run.order)
             if run.kind == "task":
-                default.add(tasks)
+                default.add((run.repeat, tasks))
 
-    def rank(group: tuple[tuple[Task, ...], set[Order]]) -> tuple[int, bool, int]:
-        tasks, alike = group
-        return len(alike), tasks in default, sum(map(len, tasks))
+    def ranked(repeat: int, groups: dict[tuple[Task, ...], set[Order]]) -> dict[tuple[Task, ...], set[Order]]:
+        def rank(tasks: tuple[Task, ...]) -> tuple[int, bool, int]:
+            return len(groups[tasks]), (repeat, tasks) in default, sum(map(len, tasks))
 
-    return {point: dict(sorted(groups.items(), key=rank, reverse=True)) for point, groups in orders.items()}
+        return {tasks: groups[tasks] for tasks in sorted(groups, key=rank, reverse=True)}
+
+    return {
+        point: {repeat: ranked(repeat, groups) for repeat, groups in by_repeat.items()}
+        for point, by_repeat in orders.items()
+    }
 
 
 def _possible_orders(orders: Iterable[Order], level: str) -> int:

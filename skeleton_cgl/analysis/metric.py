@@ -24,6 +24,7 @@ from skeleton_cgl.analysis.names import LearnerName, name_learners
 from skeleton_cgl.analysis.performance import runs
 from skeleton_cgl.analysis.scores import Scores, choose
 from skeleton_cgl.analysis.table import EMPTY, Cell, Column, number_and_spread, percent_and_spread
+from skeleton_cgl.analysis.words import PLURAL, scenario_fields
 from skeleton_cgl.engine.rows import LearnerRow, StudyRow
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.scenarios.measures import QUERIED
@@ -67,7 +68,8 @@ class Beside:
 class Findings:
     """What columns are made of: the scores of a study, and what several of them share, computed once.
 
-    level: whose disparity, of tasks or of classes. Only runs of orders that can be compared at that level count.
+    level: whose disparity, of tasks or of classes. Only runs of orders that can be compared at that level, inside of
+    their repeat, count.
     """
 
     scores: Scores
@@ -105,14 +107,15 @@ class Findings:
         for run in self.scores.runs:
             named = (run.learner, run.repeat, run.order)
             finals = self.finals.get(run.learner)
-            wanted.append(run.noise == 0 and finals is not None and run.order in finals.ordered and named not in seen)
+            orders = finals.orders_in.get(run.repeat, ()) if finals is not None else ()
+            wanted.append(run.noise == 0 and run.order in orders and named not in seen)
             if run.noise == 0:
                 seen.add(named)
         return self.scores.chosen(np.array(wanted, dtype=bool))
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """AA and AF of every run that is compared; see `performance.runs`."""
+        """AA, AF and the rest of every run that is compared; see `performance.runs`."""
         return runs(self.compared)
 
     @cached_property
@@ -129,13 +132,28 @@ class Findings:
     @property
     def what(self) -> str:
         """What disparity is of, in words."""
-        return "task" if self.level == "task" else "class"
+        return "task" if self.level == "task" else self.scores.unit
+
+    @property
+    def whats(self) -> str:
+        """The same, of several."""
+        return "tasks" if self.level == "task" else PLURAL[self.scores.unit]
+
+    @property
+    def is_of_skeletons(self) -> bool:
+        """Whether the study is one of skeletons, or not known; others are shown as graph benchmarks have it."""
+        return self.study is None or scenario_fields(self.study).get("kind", "skeleton") == "skeleton"
+
+    @cached_property
+    def share_orders(self) -> bool:
+        """Whether the repeats of every learner share their orders, and so their tasks."""
+        return all(finals.share_orders for finals in self.finals.values())
 
     @cached_property
     def half_done(self) -> tuple[bool, ...]:
         """Of each learner, in the sequence of `names`, whether orders that the study asks for are not finished yet."""
         found = (self.finals[name.number] for name in self.names)
-        return tuple(len(finals.ordered) < finals.planned for finals in found)
+        return tuple(finals.order_count < finals.planned for finals in found)
 
     @cached_property
     def queries(self) -> str:
@@ -145,13 +163,19 @@ class Findings:
         spans = []
         for place, part in enumerate(QUERIED):
             found = [
-                self.compared.asked[self.compared.learner == number, place][:, list(task)].sum(axis=1)
+                self._asked_in(number, repeat, place)[:, list(task)].sum(axis=1)
                 for number, finals in self.finals.items()
-                for task in finals.tasks
+                for repeat, tasks in finals.tasks_in.items()
+                for task in tasks
             ]
             lowest, highest = min(map(np.min, found)), max(map(np.max, found))
             spans.append(f"{lowest} {part}" if lowest == highest else f"{lowest}–{highest} {part}")
         return f"Queries per {self.what}: {', '.join(spans)}."
+
+    def _asked_in(self, learner: int, repeat: int, part: int) -> np.ndarray:
+        """Return the numbers of queries (n, U) of the compared runs of a learner in a repeat."""
+        assert self.compared.asked is not None
+        return self.compared.asked[(self.compared.learner == learner) & (self.compared.repeat == repeat), part]
 
     def disparity(self, of: Callable[[Disparity], Cell], empty: int = 1) -> tuple[Cell, ...]:
         """Return a cell for every learner made of its disparity; one without numbers, as many as said, for none."""

@@ -1,16 +1,20 @@
-"""What a run achieved, from the values of its steps: accuracies, average accuracy AA, forgetting AF.
+"""What a run achieved, from the values of its steps: accuracies, average accuracy AA, forgetting AF, and what node
+benchmarks call AP, INT and FWT.
 
 A run is one order learned to its end. Symbols follow Wei, De Schepper, Mets (2024): a[k, j] is the accuracy on the j-th
 task of an order after learning its first k tasks, B the number of tasks; U is the number of units. "Accuracy" stands
-for whatever the leading metric of the scenario is.
+for whatever the leading metric of the scenario is. The value of a task is the mean of its units' values; of a micro
+metric, weighted by their numbers of queries, which makes it the share of the task's queries answered rightly.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from skeleton_cgl.analysis.scores import Scores, choose
+from skeleton_cgl.engine.rows import LearnerRow, Values
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.scenarios.lessons import Order
 from skeleton_cgl.scenarios.measures import QUERIED
@@ -19,14 +23,19 @@ RUN = ["learner", "repeat", "noise", "floor", "kind", "order"]
 """The columns that name a run."""
 DEFINITIONS = ("max", "diagonal")
 SIGNS = ("forgetting", "cglb")
+JOINT = "joint"
+"""The method that is given all tasks so far, as studies name it."""
 
 
-def task_accuracies(by_unit: np.ndarray, tasks: Sequence[Sequence[int]]) -> np.ndarray:
+def task_accuracies(
+    by_unit: np.ndarray, tasks: Sequence[Sequence[int]], weights: np.ndarray | None = None
+) -> np.ndarray:
     """Return (..., tasks): the mean accuracy of each task's units (macro-average), from accuracies (..., U).
 
-    A unit without queries is left out of its task's mean; a task without queries is NaN.
+    weights (..., U): what each unit weighs in its task (`Scores.weights`); None for all alike. A unit without queries
+    is left out of its task's mean; a task without queries is NaN.
     """
-    return _task_means(by_unit, _members([tasks], by_unit.shape[-1])[0])
+    return _task_means(by_unit, _members([tasks], by_unit.shape[-1])[0], weights)
 
 
 def accuracy_matrix(by_unit: np.ndarray, order: Order) -> np.ndarray:
@@ -64,6 +73,27 @@ def average_forgetting(matrix: np.ndarray, definition: str = "max", sign: str = 
     return forgetting if sign == "forgetting" else -forgetting
 
 
+def intransigence(matrix: np.ndarray, joint: np.ndarray) -> np.ndarray:
+    """Return (...): INT = mean over i of (a_joint[i, i] − a[i, i]), from a and a_joint (..., B, B) of the same orders.
+
+    How much less is learned of a task when its turn comes than by a learner that is given all tasks so far (BeGin).
+    """
+    difference: np.ndarray = np.diagonal(joint - matrix, axis1=-2, axis2=-1).mean(axis=-1)
+    return difference
+
+
+def forward_transfer(matrix: np.ndarray, untrained: np.ndarray) -> np.ndarray:
+    """Return (...): FWT = mean over i ≥ 2 of (a[i−1, i] − r_i), from a (..., B, B) and r (..., B); NaN for B = 1.
+
+    r_i is the accuracy on the i-th task of a learner that has not learned yet (BeGin, domain-incremental learning).
+    """
+    if matrix.shape[-1] < 2:
+        return np.full(matrix.shape[:-2], np.nan)
+    before: np.ndarray = np.diagonal(matrix, offset=1, axis1=-2, axis2=-1)
+    transfer: np.ndarray = (before - untrained[..., 1:]).mean(axis=-1)
+    return transfer
+
+
 def forgetting_bound(
     average_accuracy: np.ndarray | float, k: np.ndarray | int, last: np.ndarray | float = 1.0
 ) -> np.ndarray:
@@ -86,7 +116,7 @@ def accuracy_matrices(scores: Scores, queries: str = "test") -> Iterator[tuple[n
 
 def _by_shape(scores: Scores, queries: str, streams: bool) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield the places (n,) of runs of B tasks that were examined S times, and their accuracies on tasks (n, S, B)."""
-    values = scores.test if choose("queries", queries, QUERIED) == "test" else scores.validation
+    values, weights = _values(scores, queries), scores.weights(queries)
     shapes: dict[tuple[int, int], list[int]] = {}
     for place, run in enumerate(scores.runs):
         if (run.examinations is not None) == streams:
@@ -94,18 +124,34 @@ def _by_shape(scores: Scores, queries: str, streams: bool) -> Iterator[tuple[np.
     for (steps, _), places in sorted(shapes.items()):
         members = _members([scores.runs[place].order for place in places], len(scores.units))
         alike = np.array(places)
-        yield alike, _task_means(values[alike, :steps], members)
+        yield alike, _task_means(values[alike, :steps], members, None if weights is None else weights[alike, None])
+
+
+def _values(scores: Scores, queries: str) -> np.ndarray:
+    return scores.test if choose("queries", queries, QUERIED) == "test" else scores.validation
 
 
 def runs(scores: Scores, definition: str = "max", sign: str = "forgetting") -> pd.DataFrame:
-    """Return one row per run: the columns RUN, then AA, AF, bound and validation_AA after the last step.
+    """Return one row per run: the columns RUN, then AA, AF, bound and validation_AA after the last step; AP, which is
+    AA as graph benchmarks call it, AF_diagonal, INT and FWT.
 
-    bound is Theorem 1 with the run's own a[B, B]; with the sign "cglb" it is negated like AF, and bounds from below. Of
-    a stream, AF is the mean over tasks of the best at an earlier examination less what is left at the last; it has no
-    diagonal and no bound.
+    INT is against the run of Joint (`joint_of`) of the same repeat, order and noise, NaN for Joint itself and where
+    there is none; FWT is against the untrained learner, NaN where it was not asked. bound is Theorem 1 with the run's
+    own a[B, B]; with the sign "cglb" it is negated like AF, and bounds from below. Of a stream, AF is the mean over
+    tasks of the best at an earlier examination less what is left at the last; it has no diagonal, no bound, no INT and
+    no FWT.
     """
     results = np.empty((len(scores.runs), 4))
+    diagonal, intransigences, transfers = np.full((3, len(scores.runs)), np.nan)
+    joint_run = _joint_runs(scores)
     for alike, matrix in accuracy_matrices(scores):
+        diagonal[alike] = average_forgetting(matrix, "diagonal", sign)[:, -1]
+        row_of = {int(place): row for row, place in enumerate(alike)}
+        own = [row for place, row in row_of.items() if place in joint_run]
+        joint = [row_of[joint_run[place]] for place in row_of if place in joint_run]
+        intransigences[alike[own]] = intransigence(matrix[own], matrix[joint])
+        if scores.untrained is not None:
+            transfers[alike] = forward_transfer(matrix, _untrained(scores, alike))
         average = average_accuracy(matrix)[:, -1]
         forgetting = average_forgetting(matrix, definition, sign)[:, -1]
         bound = forgetting_bound(average, matrix.shape[-1], matrix[:, -1, -1]) * (1 if sign == "forgetting" else -1)
@@ -119,7 +165,51 @@ def runs(scores: Scores, definition: str = "max", sign: str = "forgetting") -> p
         results[alike, 2] = np.nan
     for alike, by_time in _by_shape(scores, "validation", streams=True):
         results[alike, 3] = by_time[:, -1].mean(axis=-1)
-    return run_columns(scores).assign(**dict(zip(("AA", "AF", "bound", "validation_AA"), results.T, strict=True)))
+    found = run_columns(scores).assign(**dict(zip(("AA", "AF", "bound", "validation_AA"), results.T, strict=True)))
+    return found.assign(AP=found["AA"], AF_diagonal=diagonal, INT=intransigences, FWT=transfers)
+
+
+def joint_of(learner: LearnerRow, learners: Iterable[LearnerRow]) -> LearnerRow | None:
+    """Return the learner that is given all tasks so far, with the same backbone at the same point of the sweep.
+
+    None where there is not exactly one, and for such a learner itself.
+    """
+    if learner.method.name == JOINT:
+        return None
+    joints = [other for other in learners if other.method.name == JOINT and other.backbone == learner.backbone]
+    # Where methods are swept, Joint may be there at another of their points only.
+    fits = [other for other in joints if other.point == learner.point] or [
+        other for other in joints if _without_methods(other.point) == _without_methods(learner.point)
+    ]
+    return fits[0] if len(fits) == 1 else None
+
+
+def _without_methods(point: Values) -> Values:
+    return tuple((field, value) for field, value in point if field.split(".")[0] != "methods")
+
+
+def _joint_runs(scores: Scores) -> dict[int, int]:
+    """Return the place of Joint's run beside that of every run that has one: of the same repeat, order and noise."""
+    joints = {learner.number: joint_of(learner, scores.learners) for learner in scores.learners}
+    numbers = {number: joint.number for number, joint in joints.items() if joint is not None}
+    if not numbers:
+        return {}
+    places = {run: place for place, run in enumerate(scores.runs)}
+    wanted = {
+        place: replace(run, learner=numbers[run.learner])
+        for place, run in enumerate(scores.runs)
+        if run.learner in numbers and run.examinations is None
+    }
+    return {place: places[joint] for place, joint in wanted.items() if joint in places}
+
+
+def _untrained(scores: Scores, places: np.ndarray) -> np.ndarray:
+    """Return r (n, B): what the untrained learner knew of each task of the orders of some runs."""
+    assert scores.untrained is not None
+    weights = scores.weights()
+    members = _members([scores.runs[place].order for place in places], len(scores.units))
+    weighing = None if weights is None else weights[places, None]
+    return _task_means(scores.untrained[places, None], members, weighing)[:, 0]
 
 
 def _stream_forgetting(by_time: np.ndarray) -> np.ndarray:
@@ -131,7 +221,7 @@ def _stream_forgetting(by_time: np.ndarray) -> np.ndarray:
 
 def accuracies(scores: Scores, queries: str = "test") -> pd.DataFrame:
     """Return one row per run, step and unit: the columns RUN, then step, class (the unit's number) and accuracy."""
-    values = scores.test if choose("queries", queries, QUERIED) == "test" else scores.validation
+    values = _values(scores, queries)
     run, step = np.nonzero(np.arange(values.shape[1]) < scores.steps[:, None])
     units = len(scores.units)
     tidy = run_columns(scores).iloc[np.repeat(run, units)].reset_index(drop=True)
@@ -155,10 +245,12 @@ def _members(orders: Sequence[Sequence[Sequence[int]]], units: int) -> np.ndarra
     return members
 
 
-def _task_means(by_unit: np.ndarray, members: np.ndarray) -> np.ndarray:
-    """Return (..., steps, B) task accuracies, from accuracies (..., steps, U) and members (..., B, U)."""
+def _task_means(by_unit: np.ndarray, members: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+    """Return (..., steps, B) task accuracies, from accuracies and weights (..., steps, U) and members (..., B, U)."""
     tasks = np.swapaxes(members, -1, -2)
     asked = ~np.isnan(by_unit)
+    if weights is not None:
+        by_unit, asked = by_unit * weights, asked * weights
     count = asked @ tasks
-    total = np.where(asked, by_unit, 0) @ tasks
+    total = np.where(np.isnan(by_unit), 0, by_unit) @ tasks
     return np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)

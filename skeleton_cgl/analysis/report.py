@@ -30,7 +30,7 @@ from skeleton_cgl.analysis.rendering import html_notes, html_rows
 from skeleton_cgl.analysis.results import Results
 from skeleton_cgl.analysis.scores import KINDS, Scores
 from skeleton_cgl.analysis.table import Table
-from skeleton_cgl.analysis.tables import performance_table, study_table, variance_table
+from skeleton_cgl.analysis.tables import learned_one_by_one, performance_table, study_table, variance_table
 from skeleton_cgl.durations import duration
 from skeleton_cgl.engine.draws import FLOORS
 from skeleton_cgl.engine.record import Facts, Made
@@ -132,8 +132,9 @@ def report_page(results: Results, extras: Extras = NO_EXTRAS, progress: bool = F
 
 def report_tables(results: Results, extras: Extras = NO_EXTRAS) -> list[Table]:
     """Return the tables: performance, disparity of tasks and of classes, explained variance."""
-    levels = [_disparity(results, level, extras) for level in LEVELS]
-    return [performance_table(results.scores), *levels, variance_table(results.scores)]
+    levels = ("class",) if learned_one_by_one(results.scores) else LEVELS
+    disparities = [_disparity(results, level, extras) for level in levels]
+    return [performance_table(results.scores, results.study), *disparities, variance_table(results.scores)]
 
 
 def _disparity(results: Results, level: str, extras: Extras) -> Table:

@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,12 +14,14 @@ from skeleton_cgl.analysis.disparity import disparity
 from skeleton_cgl.analysis.names import name_learners, numbered, settings_of, with_names
 from skeleton_cgl.analysis.performance import accuracies, runs
 from skeleton_cgl.analysis.scores import ScoredRun, Scores, choose
+from skeleton_cgl.analysis.words import unit_kind
 from skeleton_cgl.engine.rows import LearnerRow, RunRow
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.scenarios.lessons import Order
-from skeleton_cgl.scenarios.measures import QUERIED
+from skeleton_cgl.scenarios.measures import QUERIED, untrained
 
+PER_RUN = ["AA", "AF", "bound", "validation_AA", "AP", "AF_diagonal", "INT", "FWT"]
 _ENDS = ("", "_std", "_cross", "_cross_std", "_floor", "_floor_splits", "_floor_both")
 PER_DISPARITY = [
     *(f"{measure}{end}" for measure in ("AOPD", "MOPD") for end in _ENDS),
@@ -51,13 +52,24 @@ class Results:
             complete, missing = _parted(planned, scores.keys())
             to_go_by, self.left_out = _to_go_by(planned, complete, learners)
             asked = _asked(opened, metric, to_go_by, len(self.study.units))
+            unit = unit_kind(self.study, {run.kind for run in planned})
+            before = _untrained(opened, metric, to_go_by, len(self.study.units)) if unit == "domain" else None
         self.path = Path(store)
         self.summary: Any = None
         """What the run that made these results came to; set by whoever ran it."""
         self.planned_runs = len(planned)
         self.finished_runs = len(complete)
-        found = _scores(learners, self.study.units, to_go_by, scores, metric)
-        self.scores = replace(found, asked=asked, missing=tuple(_scored(run) for run in missing if run.noise == 0))
+        self.scores = Scores(
+            learners,
+            self.study.units,
+            tuple(map(_scored, to_go_by)),
+            *_values(to_go_by, scores, len(self.study.units)),
+            metric,
+            asked,
+            tuple(_scored(run) for run in missing if run.noise == 0),
+            unit,
+            before,
+        )
 
     @cached_property
     def half_done(self) -> str:
@@ -66,8 +78,10 @@ class Results:
         names = name_learners(self.scores.learners)
         for name in names:
             scores = self.scores.of_learner(name.number)
+            there = {run.repeat for run in scores.runs}
             finished = {run.order for run in scores.runs if run.noise == 0}
-            planned = finished | {run.order for run in scores.missing}
+            # Orders of a repeat that is left out may be none of the others'.
+            planned = finished | {run.order for run in scores.missing if run.repeat in there or not there}
             if len(finished) < len(planned):
                 called = f"{name.method}, {name.setting}" if len(settings_of(names)) > 1 else name.method
                 named.setdefault(f"{len(finished)} of {len(planned)} planned orders", []).append(called)
@@ -99,8 +113,11 @@ class Results:
         return self._shown(accuracies(self.scores), ["accuracy"])
 
     def runs(self) -> pd.DataFrame:
-        """Return one row per run: AA, AF, the bound of Theorem 1, and AA on validation."""
-        return self._shown(runs(self.scores), ["AA", "AF", "bound", "validation_AA"])
+        """Return one row per run: AA, AF, the bound of Theorem 1, and AA on validation; AP, AF_diagonal, INT, FWT.
+
+        INT is empty without a run of Joint to hold it against, FWT without domains; see `performance.runs`.
+        """
+        return self._shown(runs(self.scores), PER_RUN)
 
     def disparity(self, level: str = "task") -> pd.DataFrame:
         """Return one row per learner: AOPD, MOPD, both cross-evaluated, their spread over repeats, noise floors."""
@@ -110,20 +127,24 @@ class Results:
         return with_names(frame.assign(**(100 * frame[fractions])), self.scores.learners)
 
 
-def _scores(
-    learners: tuple[LearnerRow, ...],
-    units: tuple[str, ...],
-    runs: list[RunRow],
-    values: dict[str, tuple[np.ndarray, np.ndarray]],
-    metric: str,
-) -> Scores:
+def _values(
+    runs: list[RunRow], values: dict[str, tuple[np.ndarray, np.ndarray]], units: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the values (N, S, U) of runs on test and on validation."""
     steps = max((len(run.keys) for run in runs), default=1)
-    test = np.full((len(runs), steps, len(units)), np.nan)
+    test = np.full((len(runs), steps, units), np.nan)
     validation = test.copy()
     for place, run in enumerate(runs):
         for step, key in enumerate(run.keys):
             test[place, step], validation[place, step] = values[key]
-    return Scores(learners, units, tuple(map(_scored, runs)), test, validation, metric)
+    return test, validation
+
+
+def _untrained(store: Store, metric: str, runs: list[RunRow], units: int) -> np.ndarray:
+    """Return (N, U): the test values of every run's learner before it learned, NaN where they were not recorded."""
+    found = store.scores(untrained(metric))
+    nothing = np.full(units, np.nan)
+    return np.array([found.get(run.keys[0], (nothing,))[0] for run in runs]).reshape(len(runs), units)
 
 
 def _scored(run: RunRow) -> ScoredRun:

@@ -13,7 +13,8 @@ from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.engine.draws import FLOORS
 from skeleton_cgl.engine.rows import LearnerRow
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.scenarios.lessons import Order
+from skeleton_cgl.scenarios.lessons import Order, UnitKind
+from skeleton_cgl.scenarios.measures import QUERIED
 
 KINDS = ("task", "class", "domain")
 """What an order can arrange: the default tasks, classes mixed anew, domains."""
@@ -59,9 +60,11 @@ class Scores:
     NaN where nothing was asked, and after the last step of an order of fewer than S tasks. A run names its learner by
     number; units are the names of what orders arrange. asked (N, 2, U): the number of test and of validation queries
     behind the values of every run; None where it is not known. missing: ordinary runs that are planned, not finished.
+    unit: what the units are. untrained (N, U): the test values of a learner that has not learned yet; NaN where it was
+    not asked, None where nobody was.
 
     Refused: arrays of another shape, a run given twice, a learner or a unit that is not there, an unknown kind of
-    order, a run of a noise floor that does not say of which.
+    order, a run of a noise floor that does not say of which, a micro metric without the numbers of queries.
     """
 
     learners: tuple[LearnerRow, ...]
@@ -72,6 +75,8 @@ class Scores:
     metric: str = "accuracy"
     asked: np.ndarray | None = None
     missing: tuple[ScoredRun, ...] = ()
+    unit: UnitKind = "class"
+    untrained: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         steps = max((run.steps for run in self.runs), default=0)
@@ -82,6 +87,11 @@ class Scores:
         if self.asked is not None and self.asked.shape != (len(self.runs), 2, len(self.units)):
             wanted = (len(self.runs), 2, len(self.units))
             raise InputError(f"scores: asked: expected (runs, parts, units) {wanted}, found {self.asked.shape}")
+        if self.untrained is not None and self.untrained.shape != (len(self.runs), len(self.units)):
+            wanted = (len(self.runs), len(self.units))
+            raise InputError(f"scores: untrained: expected (runs, units) {wanted}, found {self.untrained.shape}")
+        if self.is_micro and self.asked is None:
+            raise InputError(f"scores: {self.metric}: tasks weigh units by their queries, whose numbers are missing")
         numbers = {learner.number for learner in self.learners}
         seen: set[ScoredRun] = set()
         for run in self.runs:
@@ -96,6 +106,16 @@ class Scores:
             if run in seen:
                 raise InputError(f"scores: {run}: given twice")
             seen.add(run)
+
+    @property
+    def is_micro(self) -> bool:
+        """Whether a task's value is the share of its queries answered rightly, and not the mean of its units'."""
+        return self.metric.startswith("micro")
+
+    def weights(self, queries: str = "test") -> np.ndarray | None:
+        """Return what every unit weighs (N, U) in the value of its task: its number of queries; None for all alike."""
+        place = QUERIED.index(choose("queries", queries, QUERIED))
+        return self.asked[:, place] if self.is_micro and self.asked is not None else None
 
     @cached_property
     def learner(self) -> np.ndarray:
@@ -134,7 +154,15 @@ class Scores:
         places = np.flatnonzero(np.fromiter(wanted, dtype=bool, count=len(self.runs)))
         runs = tuple(self.runs[place] for place in places)
         asked = None if self.asked is None else self.asked[places]
-        return replace(self, runs=runs, test=self.test[places], validation=self.validation[places], asked=asked)
+        untrained = None if self.untrained is None else self.untrained[places]
+        return replace(
+            self,
+            runs=runs,
+            test=self.test[places],
+            validation=self.validation[places],
+            asked=asked,
+            untrained=untrained,
+        )
 
     def where(self, wanted: Callable[[ScoredRun], bool]) -> "Scores":
         """Return the scores of the runs of which `wanted` is true."""
@@ -175,6 +203,7 @@ def joined(several: Sequence[Scores]) -> Scores:
             raise InputError("scores: only those of the same learners, units and metric can be joined")
     steps = max(each.test.shape[1] for each in several)
     asked = [each.asked for each in several if each.asked is not None]
+    untrained = [each.untrained for each in several if each.untrained is not None]
     return replace(
         first,
         runs=tuple(run for each in several for run in each.runs),
@@ -182,6 +211,7 @@ def joined(several: Sequence[Scores]) -> Scores:
         validation=np.concatenate([_padded(each.validation, steps) for each in several]),
         asked=np.concatenate(asked) if len(asked) == len(several) else None,
         missing=tuple(run for each in several for run in each.missing),
+        untrained=np.concatenate(untrained) if len(untrained) == len(several) else None,
     )
 
 

@@ -1,4 +1,8 @@
-"""The tables of a study: its columns are metrics, a row per learner."""
+"""The tables of a study: its columns are metrics, a row per learner.
+
+Studies of skeletons have AA; all others are shown as graph benchmarks have it, with AP, which is the same number, and
+what they report beside it.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -9,49 +13,84 @@ from skeleton_cgl.analysis.names import LearnerName, name_learners, short
 from skeleton_cgl.analysis.scores import Scores
 from skeleton_cgl.analysis.table import Cell, Column, Table, percent, word
 from skeleton_cgl.analysis.variance import FACTORS, mean_variance_explained
+from skeleton_cgl.analysis.words import PLURAL, worded
 from skeleton_cgl.config import did_you_mean
+from skeleton_cgl.engine.rows import StudyRow
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.registry import METRICS
+from skeleton_cgl.scenarios.lessons import Order
 
 STANDARD = ("counts", "performance", "disparity", "floor", "mixed")
 """The metrics of a table that says no columns, in their sequence; those of installed packages follow."""
-_LEVELS = {"task": "tasks", "class": "classes"}
+OF_GRAPHS = ("counts", "AP", "AF", "AF diagonal", "INT", "FWT", "disparity", "floor", "mixed")
+"""The same, where the study is not one of skeletons."""
 
 
 def default_level(scores: Scores) -> str:
-    """Return the level at which a study can be compared: classes where no two orders arrange the same tasks."""
-    orders = {run.order for run in scores.runs}
-    return "class" if len({frozenset(order) for order in orders}) == len(orders) > 1 else "task"
+    """Return the level at which a study can be compared: classes where no two orders arrange the same tasks.
+
+    So it is in every repeat. Domains and periods, where they are learned one by one, are called what they are.
+    """
+    if learned_one_by_one(scores):
+        return "class"
+    orders_in: dict[int, set[Order]] = {}
+    for run in scores.runs:
+        orders_in.setdefault(run.repeat, set()).add(run.order)
+    apart = all(len(set(map(frozenset, orders))) == len(orders) for orders in orders_in.values())
+    return "class" if apart and max(map(len, orders_in.values()), default=0) > 1 else "task"
+
+
+def learned_one_by_one(scores: Scores) -> bool:
+    """Return whether tasks are single domains or periods, so that both levels are one."""
+    return scores.unit in ("domain", "period") and all(len(task) == 1 for run in scores.runs for task in run.order)
 
 
 def study_table(findings: Findings, columns: Sequence[str] = (), further: Sequence[str] = ()) -> Table:
     """Return the table of a study, in percent, a row per learner.
 
-    columns: headings, or metrics by name, `module:Class` or file; by default those of STANDARD and of installed
-    packages that are not empty, and the published ones if there is something to set beside. further: metrics after
-    those. Refused: a column that is not known.
+    columns: headings, or metrics by name, `module:Class` or file; by default those of STANDARD, or OF_GRAPHS, and of
+    installed packages that are not empty, and the published ones if there is something to set beside. further: metrics
+    after those. Refused: a column that is not known.
     """
     chosen = _chosen(columns, findings) if columns else _standard(findings)
     chosen += [column for name in further for column in _metric(name).columns(findings)]
     head = _head(findings.names)
     cells = [[cell for _, cell in row] for row in head]
-    notes = [f"In percent, at the level of {_LEVELS[findings.level]}."]
+    notes = [f"In percent, at the level of {findings.whats}.", *_score_note(findings)]
     notes += dict.fromkeys(note for column in chosen for note in column.notes)
     rows = ((*first, *(column.cells[place] for column in chosen)) for place, first in enumerate(cells))
     return Table(
-        title=f"Order disparity of {_LEVELS[findings.level]}",
+        title=f"Order disparity of {findings.whats}",
         columns=(*(column for column, _ in head[0]), *(column.column for column in chosen)),
         rows=tuple(rows),
         notes=tuple(notes),
     )
 
 
-def performance_table(scores: Scores) -> Table:
-    """Return AA and AF of every learner over all its comparable orders: mean, lowest and highest, in percent."""
-    ends = [f"{measure}{part}" for measure in ("AA", "AF") for part in ("", " lowest", " highest")]
-    return replace(
-        study_table(Findings(scores, "class"), ["orders", "repeats", *ends]), title="Accuracy and forgetting"
-    )
+def _score_note(findings: Findings) -> list[str]:
+    """Return what the score is, where a study has others than accuracy, and how a task comes by its own."""
+    metric = findings.scores.metric
+    recorded = findings.study.metrics if findings.study else (metric,)
+    if recorded == ("accuracy",):
+        return []
+    micro = "micro: a task's is the share of its queries that are answered rightly"
+    macro = f"macro: a task's is the mean over its {PLURAL[findings.scores.unit]}"
+    others = [other for other in recorded if other != metric]
+    also = f"; --score gives {' or '.join(others)}" if others else ""
+    return [f"Score: {metric.replace('_', ' ')}, {micro if findings.scores.is_micro else macro}{also}."]
+
+
+def performance_table(scores: Scores, study: StudyRow | None = None) -> Table:
+    """Return AA and AF of every learner over all its comparable orders: mean, lowest and highest, in percent.
+
+    Where the study is not one of skeletons: AP in the place of AA, and all else that graph benchmarks report.
+    """
+    findings = Findings(scores, "class", study)
+    average, *further = ("AA",) if findings.is_of_skeletons else ("AP", "AF diagonal", "INT", "FWT")
+    ends = [f"{measure}{part}" for measure in (average, "AF") for part in ("", " lowest", " highest")]
+    chosen = _without_empty(_chosen(["orders", "repeats", *ends, *further], findings))
+    table = study_table(findings, [column.column.heading for column in chosen])
+    return replace(table, title="Accuracy and forgetting")
 
 
 def variance_table(scores: Scores) -> Table:
@@ -70,10 +109,11 @@ def variance_table(scores: Scores) -> Table:
         "mates": "mates: the classes learned together with it",
         "last": "last: the last task of the order",
     }
-    note = (
+    note = worded(
         "Share of a class's variance over orders that one property of the order explains, in percent: ω², corrected "
         "for chance (around 0: nothing), mean over classes and repeats. Shares overlap and do not add up to 100. "
-        f"{'; '.join(meanings[factor] for factor in factors)}."
+        f"{'; '.join(meanings[factor] for factor in factors)}.",
+        scores.unit,
     )
     names = [name for name in name_learners(scores.learners) if name.number in by_learner.index]
     head = _head(names)
@@ -98,9 +138,12 @@ def _metric(name: str) -> Metric:
 
 def _standard(findings: Findings) -> list[MetricColumn]:
     installed = [name for name in METRICS.names() if not METRICS.is_built_in(name)]
-    names = [*STANDARD, *(["published"] if findings.beside else []), *installed]
-    found = [column for name in names for column in _metric(name).columns(findings)]
-    return [column for column in found if not (column.optional and column.is_empty)]
+    usual = STANDARD if findings.is_of_skeletons else OF_GRAPHS
+    return _without_empty(_chosen([*usual, *(["published"] if findings.beside else []), *installed], findings))
+
+
+def _without_empty(columns: Iterable[MetricColumn]) -> list[MetricColumn]:
+    return [column for column in columns if not (column.optional and column.is_empty)]
 
 
 def _chosen(columns: Iterable[str], findings: Findings) -> list[MetricColumn]:

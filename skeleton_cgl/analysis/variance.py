@@ -47,7 +47,7 @@ def variance_explained(scores: Scores) -> pd.DataFrame:
         for repeat in dict.fromkeys(finals.repeat.tolist()):
             places = np.flatnonzero(finals.repeat == repeat)
             factors = _factors([finals.orders[place] for place in places], len(scores.units))
-            for column, (unit,) in enumerate(finals.tasks):
+            for column, (unit,) in enumerate(finals.tasks_in[repeat]):
                 values = finals.values[places, column]
                 for factor in FACTORS:
                     groups = factors[factor][:, unit]

@@ -4,7 +4,7 @@ import socket
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.metadata import version
 from typing import Any
@@ -18,7 +18,7 @@ from skeleton_cgl.engine.record import Facts, Made, Record
 from skeleton_cgl.engine.study import Study
 from skeleton_cgl.learning.state import from_bytes, to_bytes
 from skeleton_cgl.process import settle
-from skeleton_cgl.scenarios.measures import answers_of
+from skeleton_cgl.scenarios.measures import Measure, answers_of, untrained
 from skeleton_cgl.scenarios.scenario import Scenario
 from skeleton_cgl.seeds import seed_of
 
@@ -80,7 +80,7 @@ def learn_branch(
             learner.learn(scenario.experience(stage.prefix), stage.seed(study), told)
             # The prefix is the plan's: nothing that a method can write decides what is asked, or how it is scored.
             answers = learner.answer(scenario.queries(stage.prefix), seed_of("answers", stage.seed(study)))
-            scores = scenario.score(answers, stage.prefix)
+            scores = (*scenario.score(answers, stage.prefix), *_untrained(study, scenario, stage))
             seconds = time.perf_counter() - started
             state = to_bytes(learner.state()) if stage.key in branch.kept else None
             remembered = _size(learner.method.state())
@@ -101,6 +101,19 @@ def learn_branch(
         record = Record(stage.key, scores, made, answers_of(scores))
         outcomes.append(Outcome(stage.key, record, state, notes=tuple(learner.notes)))
     return outcomes
+
+
+def _untrained(study: Study, scenario: Scenario, stage: Stage) -> tuple[Measure, ...]:
+    """Return what the learner of a first stage knew of domains before: what forward transfer is counted from."""
+    if scenario.unit_kind != "domain" or len(stage.prefix) > 1:
+        return ()
+    learner = stage.new_learner(study, scenario)
+    learner.head.meet(scenario.experience(stage.prefix).outputs)
+    answers = learner.answer(scenario.queries(stage.prefix), seed_of("answers", stage.seed(study)))
+    return tuple(
+        replace(score, metric=untrained(score.metric), counts=None, answered=None)
+        for score in scenario.score(answers, stage.prefix)
+    )
 
 
 def _size(value: Any) -> int:

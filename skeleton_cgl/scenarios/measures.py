@@ -34,6 +34,11 @@ class Measure:
         return alike and all(_same(one, another) for one, another in arrays)
 
 
+def untrained(metric: str) -> str:
+    """Return what a metric is called of a learner that has not learned yet."""
+    return f"untrained {metric}"
+
+
 def answers_of(scores: Iterable[Measure]) -> np.ndarray | None:
     """Return the answers behind scores, those to one part's queries after those to another's; None where unknown.
 

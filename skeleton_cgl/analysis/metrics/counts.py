@@ -7,6 +7,8 @@ from skeleton_cgl.analysis.table import Cell, Column
 
 _HALF_DONE = "Half done: not all planned orders are finished; disparity grows with their number, and is not compared."
 
+_OWN_TASKS = "Every repeat has tasks of its own; orders are counted and compared inside of a repeat."
+
 
 class Counts(Metric):
     """The number of orders compared, and of repeats; with the number planned, where that is not reached yet."""
@@ -18,12 +20,18 @@ class Counts(Metric):
         repeats: list[Cell] = []
         for name in findings.names:
             scores = findings.compared.of_learner(name.number)
-            orders.append(_of_planned(len({run.order for run in scores.runs}), findings.finals[name.number].planned))
+            finals = findings.finals[name.number]
+            orders.append(_of_planned(finals.order_count, finals.planned))
             done = set(scores.repeat.tolist())
             repeats.append(_of_planned(len(done), len(done | {run.repeat for run in scores.missing})))
         left_out = max((finals.left_out for finals in findings.finals.values()), default=0)
-        what = "tasks" if findings.level == "task" else "classes"
-        notes = [f"Left out: {left_out} order{'s' * (left_out > 1)} of other {what} than most."] if left_out else []
+        notes = [
+            *(
+                [f"Left out: {left_out} order{'s' * (left_out > 1)} of other {findings.whats} than most."]
+                * bool(left_out)
+            ),
+            *([] if findings.share_orders else [_OWN_TASKS]),
+        ]
         notes += [_HALF_DONE] if any(findings.half_done) else []
         return (
             MetricColumn(Column("orders", ("orders", "orders_planned")), tuple(orders), tuple(notes)),

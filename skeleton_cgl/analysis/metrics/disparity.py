@@ -12,7 +12,6 @@ from skeleton_cgl.analysis.table import HIGHEST, LOWEST, Cell, Column, percent_a
 
 NOT_COMPARED = "Disparity grows with the number of orders; methods with fewer than others are not compared."
 _AT_LEAST = "≥: the orders are a sample of all there are; over all of them, the disparity is at least this."
-_NO_DISPARITY = "One order: no disparity"
 
 
 class OrderDisparity(Metric):
@@ -26,8 +25,8 @@ class OrderDisparity(Metric):
 
     def columns(self, findings: Findings) -> tuple[MetricColumn, ...]:
         reasons = [
-            each if isinstance(each, str) else _NO_DISPARITY if np.isnan(each.AOPD) else ""
-            for each in (findings.disparities[name.number] for name in findings.names)
+            each if isinstance(each, str) else _one_order(findings.finals[name.number]) if np.isnan(each.AOPD) else ""
+            for name, each in ((name, findings.disparities[name.number]) for name in findings.names)
         ]
         notes = [
             f"OPD of a {findings.what}: its highest minus its lowest final accuracy over the orders. AOPD: mean over "
@@ -47,6 +46,10 @@ class OrderDisparity(Metric):
                 column = Column(heading, (field, f"{field}_std"), marked=True)
                 found.append(MetricColumn(column, _marked(findings, _cells(findings, field)), own))
         return tuple(found)
+
+
+def _one_order(finals: Finals) -> str:
+    return "One order: no disparity" if finals.share_orders else "One order in every repeat: no disparity"
 
 
 def _cells(findings: Findings, field: str) -> tuple[Cell, ...]:
@@ -73,17 +76,22 @@ def _without_halves(findings: Findings) -> list[str]:
 
 
 def _lacking(finals: Finals, what: str) -> str:
-    lacking = int(np.isnan(finals.halves).any(axis=(0, 1)).sum())
-    if not lacking:
+    lacking = {}
+    for repeat, tasks in finals.tasks_in.items():
+        own = finals.halves[:, finals.repeat == repeat, : len(tasks)]
+        lacking[repeat] = int(np.isnan(own).any(axis=(0, 1)).sum())
+    repeat, most = max(lacking.items(), key=lambda each: each[1])
+    of = len(finals.tasks_in[repeat])
+    if not most:
         return ""
-    if lacking == len(finals.tasks):
+    if most == of:
         return f"not cross-evaluated: no {what} has both test and validation queries"
-    return f"cross-evaluated without {lacking} of {len(finals.tasks)}, which lack test or validation queries"
+    return f"cross-evaluated without {most} of {of}, which lack test or validation queries"
 
 
 def _with_fewer_orders(findings: Findings) -> list[bool]:
     """Return which learners have fewer orders than others of their setting."""
-    orders = [len(findings.finals[name.number].ordered) for name in findings.names]
+    orders = [findings.finals[name.number].order_count for name in findings.names]
     most: dict[str, int] = {}
     for name, count in zip(findings.names, orders, strict=True):
         most[name.setting] = max(count, most.get(name.setting, 0))

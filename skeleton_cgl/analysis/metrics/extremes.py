@@ -1,4 +1,4 @@
-"""The lowest and the highest AA and AF of any run."""
+"""The lowest and the highest AA, AP and AF of any run."""
 
 from typing import ClassVar
 
@@ -7,9 +7,11 @@ from skeleton_cgl.analysis.table import Column, percent
 
 
 class Extremes(Metric):
-    """How far AA and AF go, over all orders and repeats."""
+    """How far AA, AP and AF go, over all orders and repeats."""
 
-    offers: ClassVar[tuple[str, ...]] = ("AA lowest", "AA highest", "AF lowest", "AF highest")
+    offers: ClassVar[tuple[str, ...]] = tuple(
+        f"{measure} {end}" for measure in ("AA", "AP", "AF") for end in ("lowest", "highest")
+    )
 
     def columns(self, findings: Findings) -> tuple[MetricColumn, ...]:
         by_learner = findings.runs.groupby("learner")

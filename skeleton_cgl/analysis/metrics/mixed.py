@@ -17,4 +17,6 @@ class Mixed(Metric):
             "weights change with the order."
         )
         cells = findings.disparity(lambda of: percent(of.AOPD_mixed))
-        return (MetricColumn(Column("AOPD mixed", ("AOPD_mixed",)), cells, (note,), optional=True),)
+        own = "AOPD mixed needs repeats that share their orders; here every repeat has tasks of its own."
+        notes = (note,) if findings.share_orders else (note, own)
+        return (MetricColumn(Column("AOPD mixed", ("AOPD_mixed",)), cells, notes, optional=True),)

@@ -72,7 +72,7 @@ class Published(Metric):
 def _unlike(findings: Findings, learner: LearnerRow, beside: Beside) -> str:
     if findings.study is None:
         return "the study is not known"
-    orders = len(findings.finals[learner.number].ordered)
+    orders = findings.finals[learner.number].order_count
     return "; ".join(published.differences(findings.study, learner, beside.dataset, findings.level, orders))
 
 
