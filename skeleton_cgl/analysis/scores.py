@@ -88,8 +88,8 @@ class Scores:
             wanted = (len(self.runs), 2, len(self.units))
             raise InputError(f"scores: asked: expected (runs, parts, units) {wanted}, found {self.asked.shape}")
         if self.untrained is not None and self.untrained.shape != (len(self.runs), len(self.units)):
-            wanted = (len(self.runs), len(self.units))
-            raise InputError(f"scores: untrained: expected (runs, units) {wanted}, found {self.untrained.shape}")
+            each = (len(self.runs), len(self.units))
+            raise InputError(f"scores: untrained: expected (runs, units) {each}, found {self.untrained.shape}")
         if self.is_micro and self.asked is None:
             raise InputError(f"scores: {self.metric}: tasks weigh units by their queries, whose numbers are missing")
         numbers = {learner.number for learner in self.learners}

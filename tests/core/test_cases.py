@@ -8,10 +8,12 @@ import torch
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from skeleton_cgl import Results, Study
+from skeleton_cgl.engine.exchange import export, import_file
 from skeleton_cgl.engine.forecast import forecast
 from skeleton_cgl.engine.plan import make_plan
 from skeleton_cgl.engine.record import same_content
 from skeleton_cgl.engine.run import run_study
+from skeleton_cgl.engine.store import Store
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.learner import Learner
 from skeleton_cgl.scenarios.problem import ManyLabels, Truth
@@ -84,9 +86,34 @@ def test_scores_are_what_a_learner_run_by_hand_and_judged_by_hand_comes_to(
             learner.learn(scenario.experience(stage.prefix), stage.seed(study))
             queries = scenario.queries(stage.prefix)
             expected = expected_scores(case, scenario, learner.answer(queries), queries, stage.prefix)
+            if scenario.unit_kind == "domain" and len(stage.prefix) == 1:
+                untaught = stage.new_learner(study, scenario)
+                untaught.head.meet(range(len(scenario.outputs)))
+                before = expected_scores(case, scenario, untaught.answer(queries), queries, stage.prefix)
+                expected |= {(part, f"untrained {metric}"): values for (part, metric), values in before.items()}
             assert {score.metric for score in records[key].scores} == {metric for _, metric in expected}
             for score in records[key].scores:
                 np.testing.assert_allclose(score.values, expected[score.part, score.metric], err_msg=str(stage))
+
+
+def test_forward_transfer_is_counted_from_what_the_untrained_learner_knew(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "domains.db"
+    run_study(study_of(DOMAINS, folder, methods=["bare", "joint"]), path, progress=False)
+    results, records = Results(path), records_of(path)
+    with Store(path, must_exist=True) as store:
+        runs = store.runs(results.study.number)
+        assert not store.verify().damages
+        export(store, tmp_path / "domains.csv.gz")
+    for run, transfer in zip(runs, results.runs()["FWT"], strict=True):
+        first, then, _ = (records[key].measure("test", "accuracy").values for key in run.keys)
+        before = records[run.keys[0]].measure("test", "untrained accuracy").values
+        _, (second,), (third,) = run.order
+        by_hand = np.mean([first[second] - before[second], then[third] - before[third]])
+        assert transfer == pytest.approx(100 * by_hand)
+        assert {score.metric for key in run.keys[1:] for score in records[key].scores} == {"accuracy"}
+    import_file(tmp_path / "domains.csv.gz", tmp_path / "again.db")
+    assert same_records(path, tmp_path / "again.db")
+    assert Results(tmp_path / "again.db").runs().equals(results.runs())
 
 
 def test_disparity_is_that_of_the_final_scores(case: Case, folder: Path, store: Path) -> None:
