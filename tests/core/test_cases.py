@@ -112,8 +112,14 @@ def test_forward_transfer_is_counted_from_what_the_untrained_learner_knew(folder
         assert transfer == pytest.approx(100 * by_hand)
         assert {score.metric for key in run.keys[1:] for score in records[key].scores} == {"accuracy"}
     import_file(tmp_path / "domains.csv.gz", tmp_path / "again.db")
-    assert same_records(path, tmp_path / "again.db")
     assert Results(tmp_path / "again.db").runs().equals(results.runs())
+
+
+def test_records_come_back_from_an_export(case: Case, store: Path, tmp_path: Path) -> None:
+    with Store(store, must_exist=True) as opened:
+        export(opened, tmp_path / "case.csv.gz")
+    import_file(tmp_path / "case.csv.gz", tmp_path / "again.db")
+    assert same_records(store, tmp_path / "again.db"), case
 
 
 def test_disparity_is_that_of_the_final_scores(case: Case, folder: Path, store: Path) -> None:
