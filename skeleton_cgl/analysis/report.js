@@ -12,7 +12,7 @@ let drawn = []; // for every curve of the plot, the numbers of its points
 
 const order = (point) => data.orders[points.order[point]];
 const code = (point) => order(point).map((task) => task.join(",")).join(" > ");
-const hollow = (point) => points.kind[point] === "class";
+const hollow = (point) => ["class", "label"].includes(points.kind[point]);
 const names = (task) => task.map((label) => data.units[label]).join(" + ");
 const fraction = (value) => (value === null ? "–" : value.toFixed(3).replace("-", "−"));
 const percent = (value) => `${Math.round(100 * value)}\u00a0%`;

@@ -31,6 +31,7 @@ from skeleton_cgl.analysis.results import Results
 from skeleton_cgl.analysis.scores import KINDS, Scores
 from skeleton_cgl.analysis.table import Table
 from skeleton_cgl.analysis.tables import learned_one_by_one, performance_table, study_table, variance_table
+from skeleton_cgl.analysis.words import order_words, worded
 from skeleton_cgl.durations import duration
 from skeleton_cgl.engine.draws import FLOORS
 from skeleton_cgl.engine.record import Facts, Made
@@ -38,6 +39,7 @@ from skeleton_cgl.engine.store import Store
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.files import write_beside
 from skeleton_cgl.registry import FIGURES
+from skeleton_cgl.scenarios.lessons import Order
 
 _HERE = Path(__file__).parent
 _SYMBOLS = {
@@ -183,7 +185,7 @@ def scatter_data(scores: Scores) -> dict[str, Any]:
             "method": [places[names[learner].place] for learner in points["learner"]],
             "backbone": [settings.index(names[learner].setting) for learner in points["learner"]],
             "order": [orders[order] for order in points["order"]],
-            "kind": list(points["kind"]),
+            "kind": [order_words(kind, scores.unit) for kind in points["kind"]],
             "repeat": points["repeat"].tolist(),
             "AA": _plain(points["AA"]),
             "AF": _plain(points["AF"]),
@@ -195,8 +197,6 @@ def scatter_data(scores: Scores) -> dict[str, Any]:
 def facts(results: Results) -> list[Fact]:
     """Return what was run. Machines are counted, not named."""
     study, spec = results.study, results.spec
-    ordinary = results.scores.ordinary().runs
-    orders = {kind: len({run.order for run in ordinary if run.kind == kind}) for kind in KINDS}
     repeats, seed = spec.get("repeats", 1), spec.get("seed", 0)
     seeds = f"seed {seed}" if repeats == 1 else f"seeds {seed}–{seed + repeats - 1}"
     own_seeds = {what: own for what, own in spec.get("seeds", {}).items() if own is not None}
@@ -214,7 +214,7 @@ def facts(results: Results) -> list[Fact]:
             f"{results.finished_runs} of {results.planned_runs} finished",
             *results.told,
         ],
-        "Orders": [f"{count} {kind} order{'s' * (count > 1)}" for kind, count in orders.items() if count],
+        "Orders": [line for kind in KINDS for line in _order_lines(results.scores, kind)],
         "Repeats": [f"{repeats}, {seeds}", *(f"{what} from seed {own}" for what, own in own_seeds.items())],
         "Noise floor": _floor_lines(results.scores),
         "Versions": versions,
@@ -226,6 +226,20 @@ def facts(results: Results) -> list[Fact]:
         "Recorded": [f"from {_time(created[0])}", f"to {_time(created[-1])}"],
     }
     return [Fact(name, tuple(lines)) for name, lines in told.items()]
+
+
+def _order_lines(scores: Scores, kind: str) -> list[str]:
+    """Return how many orders of a kind were learned, if any; where repeats have their own, how many in a repeat."""
+    orders_in: dict[int, set[Order]] = {}
+    for run in scores.ordinary().runs:
+        if run.kind == kind:
+            orders_in.setdefault(run.repeat, set()).add(run.order)
+    if not orders_in:
+        return []
+    most = max(map(len, orders_in.values()))
+    line = f"{most} {order_words(kind, scores.unit)} order{'s' * (most > 1)}"
+    own = len(set().union(*orders_in.values())) > most
+    return [f"{line} in each repeat, of its own" if own else line]
 
 
 def fingerprint_lines(by_repeat: Mapping[int, Sequence[Facts]]) -> list[str]:
@@ -272,12 +286,14 @@ def _made(results: Results) -> dict[int, list[Made]]:
 
 def _drawn(figure: StudyFigure[Any], results: Results) -> Drawn:
     """Return a figure as the page shows it; the reason for a meaning where it cannot be drawn."""
+    own = type(figure).__module__.startswith("skeleton_cgl.")
+    title, meaning = (worded(text, results.scores.unit) if own else text for text in (figure.title, figure.meaning))
     try:
         drawn = figure.draw(figure.compute(results))
     except InputError as error:
-        return Drawn(figure.title, f"Not drawn: {error}")
-    meaning = f"{figure.meaning} Half done: {results.half_done}." if results.half_done else figure.meaning
-    return Drawn(figure.title, meaning, _image(drawn), round(96 * _ENLARGED * drawn.get_figwidth()))
+        return Drawn(title, f"Not drawn: {error}")
+    meaning = f"{meaning} Half done: {results.half_done}." if results.half_done else meaning
+    return Drawn(title, meaning, _image(drawn), round(96 * _ENLARGED * drawn.get_figwidth()))
 
 
 def _image(figure: Figure) -> str:

@@ -21,13 +21,13 @@ def scenario_fields(study: StudyRow) -> dict[str, Any]:
 def unit_kind(study: StudyRow, kinds: Iterable[str]) -> UnitKind:
     """Return what the units of a study are, by its scenario and by the kinds of its orders.
 
-    A store keeps the names of the units and not what they are: the setting tells domains and periods, and a scenario of
-    many labels has labels.
+    A store keeps the names of the units and not what they are: the setting tells domains and periods, and average
+    precision is what many labels are judged by.
     """
-    fields = scenario_fields(study)
     if "domain" in kinds:
         return "domain"
-    return _BY_SETTING.get(str(fields.get("setting")), "label" if fields.get("kind") == "multilabel" else "class")
+    labels = "average_precision" in study.metrics
+    return _BY_SETTING.get(str(scenario_fields(study).get("setting")), "label" if labels else "class")
 
 
 def worded(text: str, unit: UnitKind) -> str:

@@ -14,7 +14,9 @@ from skeleton_cgl.analysis.rendering import SUFFIXES, write_table
 from skeleton_cgl.analysis.results import Results
 from skeleton_cgl.analysis.table import Cell, Column, Table
 from skeleton_cgl.analysis.tables import study_table
+from skeleton_cgl.analysis.words import worded
 from skeleton_cgl.engine.draws import FLOORS
+from skeleton_cgl.scenarios.lessons import UnitKind
 
 _FLOORS = [f"AOPD floor ({drawn})" for drawn in FLOORS]
 _SHORT = {
@@ -54,9 +56,10 @@ class DisparityTable(StudyFigure[Tabled]):
             columns += [measure, f"{measure} (cross)", *([f"published {measure}"] if self.beside else [])]
         columns += [] if self.beside else ["R", "AOPD at R", *_FLOORS]
         findings = Findings(results.scores, self.level, results.study, self.beside)
-        return Tabled(study_table(findings), self._shown(study_table(findings, ["orders", "repeats", *columns])))
+        shown = study_table(findings, ["orders", "repeats", *columns])
+        return Tabled(study_table(findings), self._shown(shown, results.scores.unit))
 
-    def _shown(self, whole: Table) -> Table:
+    def _shown(self, whole: Table, unit: UnitKind) -> Table:
         counts = {name: whole.column(name) for name in ("orders", "repeats")}
         differ = len({cell.text for cell in counts["orders"]}) > 1
         shown = [
@@ -71,12 +74,14 @@ class DisparityTable(StudyFigure[Tabled]):
             title=whole.title,
             columns=tuple(replace(column, heading=_SHORT.get(column.heading, column.heading)) for column in headings),
             rows=tuple(tuple(_brief(row[place], whole.columns[place]) for place in shown) for row in whole.rows),
-            notes=self._notes(counts, [column.heading for column in headings], differ),
+            notes=self._notes(counts, [column.heading for column in headings], differ, unit),
         )
 
-    def _notes(self, counts: dict[str, list[Cell]], headings: list[str], differ: bool) -> tuple[str, ...]:
+    def _notes(
+        self, counts: dict[str, list[Cell]], headings: list[str], differ: bool, unit: UnitKind
+    ) -> tuple[str, ...]:
         spans = ", ".join(f"{name}: {_span(cells)}" for name, cells in counts.items())
-        notes = [f"percent, {self.level} level; {spans}"]
+        notes = [f"percent, {worded(self.level, unit)} level; {spans}"]
         if differ:
             notes.append("methods with fewer orders than others are not compared")
         notes.append("cross: extremes chosen on test and read on validation queries, and the other way round")

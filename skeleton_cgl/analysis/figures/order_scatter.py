@@ -16,8 +16,9 @@ from skeleton_cgl.analysis.names import LearnerName, name_learners
 from skeleton_cgl.analysis.performance import forgetting_bound
 from skeleton_cgl.analysis.plots.style import COLUMN_INCHES, SMALL, label_outer, method_legend, panels, styled
 from skeleton_cgl.analysis.results import Results
+from skeleton_cgl.analysis.words import order_words
 
-_HOLLOW_KINDS = ("class", "domain")
+_HOLLOW_KINDS = ("class", "label", "domain")
 _LABEL_AT = 0.6
 
 
@@ -87,7 +88,9 @@ class OrderScatter(StudyFigure[tuple[ScatterPanel, ...]]):
         for setting in settings:
             here = points[[names[number].setting == setting for number in points["learner"]]]
             clouds = [
-                Cloud(names[number], kind, rows["AA"].to_numpy(), rows["AF"].to_numpy())
+                Cloud(
+                    names[number], order_words(kind, results.scores.unit), rows["AA"].to_numpy(), rows["AF"].to_numpy()
+                )
                 for (number, kind), rows in here.groupby(["learner", "kind"], sort=False)
             ]
             widest: dict[int, float] = {}
