@@ -104,9 +104,9 @@ class Places:
 
     @property
     def version(self) -> Hashable:
-        return sum(0 if tensor.is_inference() else tensor._version for tensor in self._tensors())
+        return sum(0 if tensor.is_inference() else tensor._version for tensor in self.tensors())
 
-    def _tensors(self) -> Iterator[Tensor]:
+    def tensors(self) -> Iterator[Tensor]:
         # What is computed when it is first asked for is in version 0 then: asking changes no sum.
         yield from self.links.tensors()
         yield from (self.features,) if isinstance(self.features, Tensor) else self.features.tensors()

@@ -8,9 +8,9 @@ import numpy as np
 from skeleton_cgl.parts import TEST, TRAINING, VALIDATION
 from skeleton_cgl.scenarios.classes import ClassTasks
 from skeleton_cgl.scenarios.labelled import LabelledSamples
-from skeleton_cgl.scenarios.node import NodePool
 from skeleton_cgl.scenarios.scenario import Facts, Scenario
 from skeleton_cgl.scenarios.skeleton import SkeletonScenario
+from skeleton_cgl.scenarios.views import Surroundings
 from skeleton_cgl.skeletons.sources.synthetic import SyntheticSource
 
 Setting = Literal["class-il", "task-il"]
@@ -42,7 +42,7 @@ def made_up_graph(setting: Setting) -> Scenario:
         place[labels == label] = np.arange(_NODES)
     parts = np.select([place < 4, place < 8], [TEST, VALIDATION], TRAINING)
     digest = hashlib.sha256(f"made-up graph {setting}".encode()).hexdigest()
-    pool = NodePool(digest, edges, features.astype(np.float32), np.arange(nodes))
+    pool = Surroundings(edges, features.astype(np.float32), self_loops=False).whole
     names = tuple(f"class {label}" for label in range(6))
     facts = Facts("graph", {"features": _FEATURES})
     return LabelledSamples(pool, labels, parts, names, ClassTasks(setting=setting), facts, digest.encode())

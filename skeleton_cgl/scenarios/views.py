@@ -207,7 +207,7 @@ def numbers_in(step: int | np.ndarray, nodes: np.ndarray, number_of_nodes: int) 
 
 def _digest_of(places: Places) -> str:
     found = hashlib.sha256()
-    for tensor in places._tensors():
+    for tensor in places.tensors():
         found.update(f"{tensor.dtype} {tuple(tensor.shape)}\n".encode())
         found.update(tensor.numpy().data)
     return found.hexdigest()

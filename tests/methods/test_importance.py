@@ -20,13 +20,12 @@ from skeleton_cgl.methods.importance import (
     sample_fisher,
     squared_gradient_of_loss,
 )
-from skeleton_cgl.scenarios.classes import ClassTasks
-from skeleton_cgl.scenarios.node import NodeScenario
 from skeleton_cgl.scenarios.scenario import Experience, Samples, Scenario, join
 from skeleton_cgl.scenarios.skeleton import SkeletonScenario
 from tests.graphs.planetoid_files import write_planetoid
 from tests.learning.by_hand import HandMade, balanced_cross_entropy, inputs_of
 from tests.learning.learners import FLAT_BACKBONE, ORDER, learn_tasks, seed_for, small_learner, weights_of
+from tests.scenarios.graphs import citation_scenario
 from tests.scenarios.small import LAYOUT, SETTINGS, lesson, scenario_of, write_small
 
 Named = dict[str, Tensor]
@@ -153,7 +152,7 @@ def test_the_sample_fisher_is_the_mean_over_single_samples(small: Path, setting:
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_on_the_nodes_of_a_graph_the_sample_fisher_is_the_mean_over_single_nodes(tmp_path: Path, setting: str) -> None:
     """Node by node, each asked about alone; nodes share the graph they pass through the backbone with."""
-    scenario = NodeScenario(write_planetoid(tmp_path), tasks=ClassTasks(setting=setting))
+    scenario = citation_scenario(write_planetoid(tmp_path), setting=setting)
     learner = after(scenario, ((0, 3), (1, 2)))
     samples = join([lesson(scenario, (0, 3)).training, lesson(scenario, (0, 3), (1, 2)).training])
     assert_named_close(named(sample_fisher(learner, samples), learner), fisher_sample_by_sample(learner, samples))
@@ -175,7 +174,7 @@ def test_both_ways_to_the_sample_fisher_are_one_formula(small: Path) -> None:
 
 @pytest.mark.parametrize("importance", ["batch", "sample"])
 def test_ewc_learns_nodes_and_holds_on_to_what_they_need(tmp_path: Path, importance: str) -> None:
-    scenario = NodeScenario(write_planetoid(tmp_path))
+    scenario = citation_scenario(write_planetoid(tmp_path))
     moved = []
     for strength in (0.0, 1e5):
         learner = small_learner(scenario, "ewc", {"strength": strength, "importance": importance}, epochs=8)

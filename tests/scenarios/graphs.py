@@ -1,5 +1,6 @@
 """Small graphs for tests of scenarios: classes, domains and times that cross, or labels that overlap."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,11 @@ def node_scenario(graph: Graph | None = None, seed: int = 0, **fields: Any) -> N
     """Return the scenario of a graph as it stands: its nodes keep their numbers."""
     graph, settings = graph or node_graph(), NodeSettings(kind="node", **fields).checked()
     return NodeScenario(Opened(graph, np.arange(len(graph))), settings, settings.split_for(graph, seed))
+
+
+def citation_scenario(folder: Path, **fields: Any) -> NodeScenario:
+    """Return the scenario of a graph in the files of Planetoid."""
+    return NodeSettings(kind="node", data=str(folder), dataset="cora", **fields).make(0)
 
 
 def label_scenario(graph: Graph | None = None, seed: int = 0, **fields: Any) -> MultilabelScenario:

@@ -10,10 +10,10 @@ from skeleton_cgl.parts import TRAINING, VALIDATION
 from skeleton_cgl.scenarios.labelled import score_parts
 from skeleton_cgl.scenarios.lessons import Order, Prefix, UnitKind, task_lessons, units_named
 from skeleton_cgl.scenarios.measures import Measure
-from skeleton_cgl.scenarios.node import NodePool
 from skeleton_cgl.scenarios.problem import OneClass, Problem, Truth, scopes
 from skeleton_cgl.scenarios.scenario import Experience, Facts, Need, Queries, Samples
 from skeleton_cgl.scenarios.settings import ScenarioSettings
+from skeleton_cgl.scenarios.views import GraphPool, Surroundings
 from tests.core.community import CLASSES, DOMAINS, FEATURES, Community, make_community
 
 
@@ -41,12 +41,12 @@ class GroupsScenario:
         self._pools = [self._pool(reached + 1) for reached in range(DOMAINS)]
         self._labels, self._groups, self._parts = map(torch.from_numpy, (graph.labels, graph.domains, graph.parts))
 
-    def _pool(self, reached: int) -> NodePool:
+    def _pool(self, reached: int) -> GraphPool:
         """Return all nodes on the graph as a prefix has it; nodes keep their numbers."""
         there = np.isin(self._graph.domains, range(reached)) | (self.unit_kind == "domain")
         edges = self._graph.edges[:, there[self._graph.edges].all(axis=0)]
         features = np.where(there[:, None], self._graph.features, np.float32(0))
-        return NodePool(f"{self.digest} {there.sum()}", edges, features, np.arange(len(there)))
+        return Surroundings(edges, features, self_loops=False).whole
 
     def lessons(self, order: Order) -> Prefix:
         return task_lessons(order)

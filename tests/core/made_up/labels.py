@@ -13,10 +13,10 @@ from skeleton_cgl.scenarios.classes import ClassTasks
 from skeleton_cgl.scenarios.labelled import score_parts
 from skeleton_cgl.scenarios.lessons import Order, Prefix, Task, UnitKind, task_lessons, units_named
 from skeleton_cgl.scenarios.measures import Measure
-from skeleton_cgl.scenarios.node import NodePool
 from skeleton_cgl.scenarios.problem import ManyLabels, Problem, Truth, scopes
 from skeleton_cgl.scenarios.scenario import Experience, Facts, Need, Queries, Samples
 from skeleton_cgl.scenarios.settings import ScenarioSettings
+from skeleton_cgl.scenarios.views import Surroundings
 from tests.core.community import CLASSES, FEATURES, Community, make_community
 
 
@@ -46,7 +46,7 @@ class LabelsScenario:
         self._reveals = tasks.setting == "task-il"
         self.offers: frozenset[Need] = frozenset(["borders", "revealed task"] if self._reveals else ["borders"])
         self.digest = digest
-        self._pool = NodePool(digest, graph.edges, graph.features, np.arange(len(graph.labels)))
+        self._pool = Surroundings(graph.edges, graph.features, self_loops=False).whole
         self._labels, self._parts = labels_of(graph), torch.from_numpy(graph.parts)
         self._queried = (self._parts != TRAINING).nonzero()[:, 0]
 

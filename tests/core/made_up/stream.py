@@ -13,10 +13,10 @@ from skeleton_cgl.parts import TRAINING
 from skeleton_cgl.scenarios.labelled import score_parts
 from skeleton_cgl.scenarios.lessons import Order, Prefix, Segment, UnitKind, as_task, units_named
 from skeleton_cgl.scenarios.measures import Measure
-from skeleton_cgl.scenarios.node import NodePool
 from skeleton_cgl.scenarios.problem import OneClass, Problem, Truth, scopes
 from skeleton_cgl.scenarios.scenario import Experience, Facts, GivenBatches, Need, Queries, Samples
 from skeleton_cgl.scenarios.settings import ScenarioSettings
+from skeleton_cgl.scenarios.views import Surroundings
 from skeleton_cgl.seeds import seed_of
 from tests.core.community import CLASSES, FEATURES, Community, make_community
 
@@ -42,7 +42,7 @@ class StreamScenario:
         # Not by how often it is examined: a segment names its own batches.
         self.digest = f"stream {seed}"
         self._every, self._seed = every, seed
-        self._pool = NodePool(self.digest, graph.edges, graph.features, np.arange(len(graph.labels)))
+        self._pool = Surroundings(graph.edges, graph.features, self_loops=False).whole
         self._labels, self._parts = torch.from_numpy(graph.labels), torch.from_numpy(graph.parts)
         self._queried = (self._parts != TRAINING).nonzero()[:, 0]
 
