@@ -1,7 +1,7 @@
 """Node classification as a scenario: nodes of one class each, whose classes, domains or periods arrive one by one."""
 
 import hashlib
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -35,6 +35,8 @@ class NodeSettings(ClassTasks, GraphSettings):
     period. score: what leads, accuracy with classes counting equally or queries ("micro_accuracy", as BeGin has it), or
     ROC-AUC where there are two classes in every domain or period. balanced: whether classes count equally in the loss.
     """
+
+    version: ClassVar[int] = 2
 
     kind: Literal["node"]
     data: str = "synthetic"

@@ -19,9 +19,8 @@ from skeleton_cgl.scenarios.scenario import Facts
 from skeleton_cgl.scenarios.skeleton import SkeletonScenario
 from skeleton_cgl.scenarios.split import Split
 from skeleton_cgl.skeletons import Augmentation
-from tests.graphs.planetoid_files import write_planetoid
 from tests.learning.learners import answers_after_every_stage, assert_same_to_the_bit, small_learner
-from tests.scenarios.graphs import citation_scenario
+from tests.scenarios.graphs import node_scenario
 from tests.scenarios.small import lesson, scenario_of, write_small
 
 CPU = torch.device("cpu")
@@ -150,7 +149,7 @@ def test_every_backbone_gets_its_own_arrangement(small: Path) -> None:
 
 
 def test_the_neighbour_sums_of_a_graph_are_taken_once(tmp_path: Path) -> None:
-    scenario = citation_scenario(write_planetoid(tmp_path))
+    scenario = node_scenario()
     pool = scenario.queries(()).pool
     feeds = [Feed(make_backbone("gcn", {}, scenario.facts, seed), CPU) for seed in range(2)]
     first, second = (feed.inputs(pool, IDS) for feed in feeds)
@@ -305,7 +304,7 @@ HARMLESS = {
 
 @pytest.mark.parametrize("change", [*REFUSED, *HARMLESS])
 def test_who_writes_into_a_graph_that_all_share_is_refused_and_reaches_nobody_else(tmp_path: Path, change: str) -> None:
-    scenario = citation_scenario(write_planetoid(tmp_path))
+    scenario = node_scenario()
     line = {**REFUSED, **HARMLESS}[change]
     (tmp_path / "plain.py").write_text(GRAPH)
     (tmp_path / "writing.py").write_text(
@@ -321,7 +320,7 @@ def test_who_writes_into_a_graph_that_all_share_is_refused_and_reaches_nobody_el
         writing.learn(lesson(scenario, *TASKS[:1]), 0)
     kept = Feed(writing.backbone, CPU).inputs(scenario.queries(()).pool, IDS)
     assert not kept.graph.ndata
-    fresh = citation_scenario(tmp_path).queries(()).pool.whole()
+    fresh = node_scenario().queries(()).pool.whole()
     assert torch.equal(kept.features, fresh.features)
     assert [end.tolist() for end in kept.graph.edges()] == [end.tolist() for end in fresh.graph.edges()]
     assert_same_to_the_bit(answers_after_every_stage(plain(), scenario, TASKS), expected)
@@ -329,7 +328,7 @@ def test_who_writes_into_a_graph_that_all_share_is_refused_and_reaches_nobody_el
 
 @pytest.mark.parametrize("line", [REFUSED["features"], REFUSED["edges"]])
 def test_a_graph_arranged_in_place_is_the_backbones_own(tmp_path: Path, line: str) -> None:
-    scenario = citation_scenario(write_planetoid(tmp_path))
+    scenario = node_scenario()
     (tmp_path / "writing.py").write_text(GRAPH.replace("return super().a", f"{line}\n        return super().a"))
     expected = answers_after_every_stage(small_learner(scenario), scenario, TASKS)
     answers_after_every_stage(small_learner(scenario, backbone=str(tmp_path / "writing.py")), scenario, TASKS)
@@ -337,7 +336,7 @@ def test_a_graph_arranged_in_place_is_the_backbones_own(tmp_path: Path, line: st
 
 
 def test_what_a_method_writes_into_a_whole_pool_stays_with_it(tmp_path: Path) -> None:
-    pool = citation_scenario(write_planetoid(tmp_path)).queries(()).pool
+    pool = node_scenario().queries(()).pool
     before = pool.whole()
     pool.whole().features.zero_()
     pool.whole().links.sources.zero_()
