@@ -45,6 +45,12 @@ class Head(nn.Module):
         generator = torch.Generator().manual_seed(seed_of("head", self._seed, self.known[output].key))
         return (2 * torch.rand(self.width + 1, generator=generator) - 1) / self.width**0.5
 
+    def start_over(self) -> None:
+        """Have every output met as it starts."""
+        if self.outputs:
+            rows = torch.stack([self._first_row(output) for output in self.outputs])
+            self.rows = nn.Parameter(rows.to(self.rows.device))
+
     def _make_table(self) -> None:
         self._columns = torch.full((len(self.known),), -1, dtype=torch.int64)
         self._columns[self.outputs] = torch.arange(len(self.outputs))

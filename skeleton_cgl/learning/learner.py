@@ -123,6 +123,7 @@ class Learner:
         self.notes: list[str] = []
         self.optimizer = self._new_optimizer()
         self._validated: list[tuple[Tensor, Tensor, Tensor]] = []
+        self._first = copy.deepcopy(self.backbone.state_dict())
         self._seed = seed
         self._feed = Feed(self.backbone, self.device, training.fan_outs)
 
@@ -148,9 +149,20 @@ class Learner:
         self.method.begin_lesson(self, experience)
         self._train(self.method.lesson_samples(self, experience), experience, progress)
         self.method.end_lesson(self, experience)
-        if self.training.watches_past:
+        if self._watches_past:
             validation = experience.validation
             self._validated.append((validation.ids, validation.labels, validation.step))
+
+    @property
+    def _watches_past(self) -> bool:
+        """Whether validation samples of past lessons are watched, and so kept."""
+        return self.training.watches_past or (self.training.watches and self.method.watches_all)
+
+    def start_over(self) -> None:
+        """Go back to the first weights, of the outputs met as well, with a new optimizer; the method stays as it is."""
+        self.backbone.load_state_dict(self._first)
+        self.head.start_over()
+        self.optimizer = self._new_optimizer()
 
     def _meet(self, outputs: Sequence[int]) -> None:
         """Have outputs in the head, as some that the lesson being learned teaches."""
@@ -365,7 +377,7 @@ class Learner:
             "optimizer": self.optimizer.state_dict()["state"],
             "method": self.method.state(),
         }
-        if self.training.watches_past:
+        if self._watches_past:
             state["validated"] = [list(columns) for columns in self._validated]
         return copy.deepcopy(state)
 

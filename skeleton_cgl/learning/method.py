@@ -27,11 +27,14 @@ class Method:
     What a method has to remember from lesson to lesson it gives in `state` and takes back in `restore`, as tensors,
     numbers, text, lists and dicts; what it forgets to give is found out before a study runs.
 
+    watches_all: whether early stopping watches the validation samples of all lessons so far, whatever the recipe says.
+
     younger, gone: parameters that came or went while records were kept, each with the value that means "as before".
     version: raised when the method comes to other numbers; keys have it, and with it what derives from the method.
     """
 
     needs: ClassVar[frozenset[Need]] = frozenset()
+    watches_all: ClassVar[bool] = False
     younger: ClassVar[Mapping[str, Any]] = {}
     gone: ClassVar[Mapping[str, Any]] = {}
     version: ClassVar[int] = 1

@@ -1,7 +1,8 @@
 """Joint: the task loss on all data of all tasks so far; the ceiling continual learners are measured against."""
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from skeleton_cgl.methods.replay import Replay
 from skeleton_cgl.scenarios.inputs import together
@@ -12,10 +13,21 @@ if TYPE_CHECKING:
 
 
 class Joint(Replay):
-    """Replay that keeps everything, every sample as it stood in its own task."""
+    """Replay that keeps everything, every sample as it stood in its own task; early stopping watches all tasks too.
 
-    def __init__(self) -> None:
+    restart: begin every task from the first weights, as BeGin does, instead of going on.
+    """
+
+    watches_all: ClassVar[bool] = True
+    younger: ClassVar[Mapping[str, Any]] = {"restart": False}
+
+    def __init__(self, restart: bool = False) -> None:
         super().__init__(fraction=1)
+        self.restart = restart
+
+    def begin_lesson(self, learner: "Learner", experience: Experience) -> None:  # noqa: ARG002
+        if self.restart:
+            learner.start_over()
 
     def lesson_samples(self, learner: "Learner", experience: Experience) -> Samples:
         training = replace(experience.training, pool=together(experience.training.pool))
