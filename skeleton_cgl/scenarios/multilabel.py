@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -132,7 +131,7 @@ class MultilabelScenario:
         self.problem: Problem = ManyLabels((*self._judged.metrics, *so_far))
         surroundings = settings.surroundings(graph)
         self._views = Views(surroundings, settings.view_name, self._nodes_of, self._training_of)
-        self._parts_of = lru_cache(maxsize=4096)(self._divide)
+        self._divided: dict[Task, np.ndarray] = {}
         described = settings.model_dump_json(include={"setting", "score", "leaking_labels", "view", "inter_task_edges"})
         content = [graph.digest, str(settings.self_loops), described, split.model_dump_json(), repr(units.names)]
         content += [] if self._given is None else [self._given.tobytes().hex()]
@@ -158,8 +157,13 @@ class MultilabelScenario:
     def _training_of(self, units: Task) -> np.ndarray:
         return np.flatnonzero(self._parts_of(units) == TRAINING)
 
-    def _divide(self, units: Task) -> np.ndarray:
+    def _parts_of(self, units: Task) -> np.ndarray:
         """Return (N,) the part of every node of a lesson, UNUSED for the others."""
+        if units not in self._divided:
+            self._divided[units] = self._divide(units)
+        return self._divided[units]
+
+    def _divide(self, units: Task) -> np.ndarray:
         parts = np.full(len(self._labels), UNUSED)
         nodes = self._nodes_of(units)
         if self._given is not None:
