@@ -3,6 +3,7 @@
 Rows are counted from 1, a line of names not included.
 """
 
+import csv
 import gzip
 import io
 from collections.abc import Iterator, Sequence
@@ -49,29 +50,26 @@ def numbers_in_pieces(
 
 def read_text(path: Path) -> dict[str, list[str]]:
     """Return the columns of a table by the names in its first line, as text; refuse one without rows or names."""
-    with _opened(path) as file, _refusing(path):
-        frame = pd.read_csv(file, header=None, dtype=str, na_filter=False, encoding="utf-8-sig")
-    names = [str(name) for name in frame.iloc[0]]
-    if len(frame) < 2:
+    with _opened(path) as file:
+        rows = list(_rows_of_text(path, file))
+    if len(rows) < 2:
         raise InputError(f"{path}: expected a line of names and at least one row")
+    names = rows[0]
     for place, name in enumerate(names):
         if not name or name in names[:place]:
             raise InputError(f"{path}: column {place + 1}: expected a name of its own, found {shown(name)}")
-    rest = frame.iloc[1:]
-    if rest.isna().to_numpy().any():
-        row = int(rest.isna().any(axis=1).to_numpy().argmax()) + 1
-        raise InputError(f"{path}: row {row}: expected {len(names)} values")
-    return {name: rest[place].tolist() for place, name in enumerate(names)}
+    for number, row in enumerate(rows):
+        if len(row) != len(names):
+            raise InputError(f"{path}: row {number}: expected {len(names)} values, found {len(row)}")
+    return {name: list(column) for name, column in zip(names, zip(*rows[1:], strict=True), strict=True)}
 
 
-def names_of(path: Path) -> tuple[str, ...]:
-    """Return the values of the first line of a table; none where it cannot be read."""
+def _rows_of_text(path: Path, file: IO[bytes]) -> Iterator[list[str]]:
+    """Yield the rows of a table, empty lines left out."""
     try:
-        with path.open("rb") as file:
-            line = file.readline(1 << 16)
-        return tuple(line.decode("utf-8-sig").strip().split(","))
-    except (OSError, UnicodeDecodeError):
-        return ()
+        yield from (row for row in csv.reader(io.TextIOWrapper(file, "utf-8-sig", newline=""), strict=True) if row)
+    except csv.Error as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
 
 
 class _Bounded(io.RawIOBase):

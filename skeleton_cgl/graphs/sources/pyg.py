@@ -66,9 +66,7 @@ def _load(path: Path) -> Any:
 
     if not zipfile.is_zipfile(path):
         raise InputError(f"{path}: expected a file as torch.save writes it")
-    with refusing(f"{path}: "), zipfile.ZipFile(path) as archive:
-        for name in archive.namelist():
-            open_member(archive, name).close()
+    _refuse_bombs(path)
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
     except UnpicklingError as error:
@@ -78,6 +76,15 @@ def _load(path: Path) -> Any:
         ) from error
     except _BROKEN as error:
         raise InputError(f"{path}: cannot be read: {' '.join(str(error).split()):.200}") from error
+
+
+def _refuse_bombs(path: Path) -> None:
+    with refusing(f"{path}: "), zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            try:
+                open_member(archive, name).close()
+            except InputError as error:
+                raise InputError(f"{path}: {error}") from error
 
 
 def _array(path: Path, name: str, value: Any) -> np.ndarray:
