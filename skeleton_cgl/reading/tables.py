@@ -67,7 +67,8 @@ def read_text(path: Path) -> dict[str, list[str]]:
 def _rows_of_text(path: Path, file: IO[bytes]) -> Iterator[list[str]]:
     """Yield the rows of a table, empty lines left out."""
     try:
-        yield from (row for row in csv.reader(io.TextIOWrapper(file, "utf-8-sig", newline=""), strict=True) if row)
+        with io.TextIOWrapper(file, "utf-8-sig", newline="") as text:
+            yield from (row for row in csv.reader(text, strict=True) if row)
     except csv.Error as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
 
