@@ -57,7 +57,7 @@ def make_graph_source(data: str | Path, options: Mapping[str, Any] = _NO_OPTIONS
             raise InputError(
                 f"{name}: reads files; give their path as the data, and `reader: {{name: {name}}}` to choose it"
             )
-        return _made(name, parameters)
+        return _made(name, parameters, {})
     if chosen is None:
         from skeleton_cgl.graphs.archive import is_archive
 
@@ -66,11 +66,11 @@ def make_graph_source(data: str | Path, options: Mapping[str, Any] = _NO_OPTIONS
         chosen = _recognising(name, path)
     elif not _reads_files(chosen):
         raise InputError(f"graph-dataset {chosen!r}: takes no files, found {name}")
-    return _made(chosen, {"path": path, **parameters})
+    return _made(chosen, parameters, {"path": path})
 
 
-def _made(name: str, parameters: Mapping[str, Any]) -> GraphSource:
-    source: GraphSource = GRAPH_DATASETS.make(name, parameters)
+def _made(name: str, parameters: Mapping[str, Any], files: Mapping[str, Path]) -> GraphSource:
+    source: GraphSource = GRAPH_DATASETS.make(name, parameters, files)
     return source
 
 
