@@ -359,7 +359,7 @@ def test_pyg_files_may_have_several_splits_and_hold_tensors_only(tmp_path: Path)
     with pytest.raises(InputError, match="expected a dict of tensors, found list"):
         Pyg(tmp_path / "own.pt").read()
     (tmp_path / "own.pt").write_bytes(b"\x80\x02.")
-    with pytest.raises(InputError, match=r"expected a file as torch\.save writes it"):
+    with pytest.raises(InputError, match=r"own\.pt: expected a file as torch\.save writes it; cannot be read"):
         Pyg(tmp_path / "own.pt").read()
 
 

@@ -4,6 +4,7 @@ Attributes of a node are what the columns of `nodes.csv` are: `label` or `label:
 numbers, which are features. Attributes of edges are not read.
 """
 
+import warnings
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError
@@ -38,7 +39,9 @@ class Graphml(GraphSource):
         path = existing(self._path)
         _refuse_declarations(path)
         try:
-            with path.open("rb") as file:
+            with path.open("rb") as file, warnings.catch_warnings():
+                # An attribute without a type is text, which features are refused as.
+                warnings.simplefilter("ignore", UserWarning)
                 graph = nx.read_graphml(file)
         except (nx.NetworkXException, ParseError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise InputError(f"{path}: not a readable GraphML: {' '.join(str(error).split())!s:.200}") from error
@@ -66,7 +69,7 @@ def _refuse_declarations(path: Path) -> None:
     try:
         with path.open("rb") as file:
             parser.ParseFile(file)
-    except (expat.ExpatError, OSError) as error:
+    except (expat.ExpatError, LookupError, OSError) as error:
         raise InputError(f"{path}: not a readable GraphML: {error}") from error
 
 

@@ -4,6 +4,7 @@
 (N, S) for S splits, `time` (N,), `group_NAME` (N,) of whole numbers. Other entries are not read.
 """
 
+import warnings
 import zipfile
 from pathlib import Path
 from pickle import UnpicklingError
@@ -64,11 +65,12 @@ class Pyg(GraphSource):
 def _load(path: Path) -> Any:
     import torch
 
-    if not zipfile.is_zipfile(path):
-        raise InputError(f"{path}: expected a file as torch.save writes it")
     _refuse_bombs(path)
     try:
-        return torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            # That a file was written by another protocol is nothing a user need know.
+            warnings.simplefilter("ignore", UserWarning)
+            return torch.load(path, map_location="cpu", weights_only=True)
     except UnpicklingError as error:
         raise InputError(
             f"{path}: holds more than tensors, which is not read; save a Data object as "
@@ -79,7 +81,7 @@ def _load(path: Path) -> Any:
 
 
 def _refuse_bombs(path: Path) -> None:
-    with refusing(f"{path}: "), zipfile.ZipFile(path) as archive:
+    with refusing(f"{path}: expected a file as torch.save writes it; "), zipfile.ZipFile(path) as archive:
         for name in archive.namelist():
             try:
                 open_member(archive, name).close()
