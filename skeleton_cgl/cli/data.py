@@ -10,6 +10,7 @@ from tqdm import tqdm
 from typer.core import TyperGroup
 
 from skeleton_cgl.blame import blaming
+from skeleton_cgl.cli.graphs import Parameters, Reader, is_graph, prepare_graph, show_graph
 from skeleton_cgl.config import check, set_field
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.plain import shown, whole_number
@@ -34,8 +35,9 @@ prepare = typer.Typer(no_args_is_help=True, cls=Readers)
 data.add_typer(
     prepare,
     name="prepare",
-    help="Turn skeleton recordings into one archive, ready to learn from.\n\n"
+    help="Turn skeleton recordings, or a graph, into one archive, ready to learn from.\n\n"
     "Example: skeleton-cgl prepare ucla nw-ucla.zip --out data/ucla.h5\n\n"
+    "Example: skeleton-cgl prepare graph own.npz --out data/own.h5\n\n"
     "Example: skeleton-cgl prepare my_reader.py recordings/ --out data/mine.h5",
 )
 
@@ -167,6 +169,9 @@ def prepare_synthetic(
     _write(SyntheticSource(seed=seed), out, skip_bad=False, duplicates="keep", frames=frames, stream=stream)
 
 
+prepare.command("graph")(prepare_graph)
+
+
 @prepare.command(_OWN)
 def prepare_own(
     context: typer.Context,
@@ -202,7 +207,12 @@ def prepare_own(
 @data.command()
 def show(
     archive: Annotated[
-        str, typer.Argument(help="An archive, or a data set without files: synthetic, or a reader of your own.")
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help="An archive, a graph's file or folder, or a data set without files: synthetic, synthetic-labels, or a "
+            "reader of your own.",
+        ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     verify: Annotated[bool, typer.Option("--verify", help="Read everything and compare with the digest.")] = False,
@@ -217,19 +227,45 @@ def show(
     seed: Annotated[int, typer.Option(help="With --split: the seed of the split.", min=0)] = 0,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Draw film strips (.png, .pdf, .svg).", show_default=False),
+        typer.Option(
+            "--out",
+            "-o",
+            help="Draw film strips, or a graph's degrees, classes and edges (.png, .pdf, .svg).",
+            show_default=False,
+        ),
     ] = None,
     sequence: Annotated[
         str | None,
         typer.Option(help="With --out: one sequence, by name or number; also as .gif.", show_default=False),
     ] = None,
+    graph: Annotated[
+        bool, typer.Option("--graph", help="The graph, where skeletons have the same name: synthetic.")
+    ] = False,
+    reader: Reader = None,
+    parameters: Parameters = None,
+    classes_per_task: Annotated[
+        int, typer.Option(help="With a graph: classes of a task, for the tasks it would give.", min=1)
+    ] = 2,
 ) -> None:
-    """Print what is in an archive; draw it as stick figures.
+    """Print what is in an archive or a graph, and draw it.
 
     Example: skeleton-cgl show data/ucla.h5 --out ucla.png
+
     Example: skeleton-cgl show data/ucla.h5 --split performance
+
     Example: skeleton-cgl show synthetic --sequence a09_s01_e00_v01 --out throw.gif
+
+    Example: skeleton-cgl show data/cora.h5 --classes-per-task 3 --out cora.png
+
+    Example: skeleton-cgl show synthetic --graph --set seed=1
     """
+    if graph or reader is not None or parameters or is_graph(archive):
+        for option, given in (("--split", split), ("--sequence", sequence)):
+            if given is not None:
+                raise InputError(f"{option}: of skeletons alone, and {archive} is a graph")
+        # A graph is compared with its digest whenever it is read: there is nothing left to verify.
+        show_graph(archive, reader, parameters, classes_per_task, out, as_json)
+        return
     from skeleton_cgl.skeletons.datasets import open_dataset
     from skeleton_cgl.skeletons.film import film_strip, film_strips
     from skeleton_cgl.skeletons.summary import describe, summarise
