@@ -11,7 +11,7 @@ import seaborn as sns
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+from matplotlib.ticker import MaxNLocator
 from scipy.sparse import csr_array
 
 from skeleton_cgl.errors import InputError
@@ -24,6 +24,7 @@ _DPI = 200
 _LOOK = {"font.size": 8, "axes.labelsize": 8, "axes.titlesize": 8, "xtick.labelsize": 7, "ytick.labelsize": 7}
 _COLOURS = sns.color_palette("mako_r", as_cmap=True)
 _BAR = "#0072B2"
+_COUNTS = "{x:,.0f}"
 _HEAVY_TAILED = 8
 """A degree so many times the median is seen on logarithmic axes alone."""
 _MOST_NAMED, _MOST_WRITTEN, _LONGEST_NAME = 40, 16, 22
@@ -103,7 +104,7 @@ def draw_graph(shown: Shown) -> Figure:
     with rc_context(_LOOK):
         figure = Figure(figsize=(_WIDTH, height), layout="constrained")
         degrees, nodes, shares = figure.subplots(1, 3, width_ratios=(1.1, 1, 1.2))
-        figure.suptitle(shown.title, fontsize=9)
+        figure.suptitle(_plain(shown.title), fontsize=9)
         _draw_degrees(degrees, shown)
         _draw_nodes(nodes, shown)
         _draw_shares(shares, shown)
@@ -117,7 +118,7 @@ def _draw_degrees(panel: Axes, shown: Shown) -> None:
     panel.bar(shown.borders[:-1], heights, widths, align="edge", color=_BAR, edgecolor="white", linewidth=0.3)
     if shown.logarithmic:
         panel.set(xscale="log", yscale="log")
-        panel.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+        panel.xaxis.set_major_formatter(_COUNTS)
     else:
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
     isolated = f" ({shown.isolated:,} nodes have no edge)" if shown.isolated else ""
@@ -131,6 +132,8 @@ def _draw_nodes(panel: Axes, shown: Shown) -> None:
     named = len(rows) <= _MOST_NAMED
     panel.barh(rows, shown.nodes, 0.8 if named else 1, color=_BAR)
     panel.set(ylim=(len(rows), 0), xlabel="nodes")
+    panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    panel.xaxis.set_major_formatter(_COUNTS)
     if named:
         panel.set_yticks(rows, [_cut(name) for name in shown.names])
     else:
@@ -149,6 +152,7 @@ def _draw_shares(panel: Axes, shown: Shown) -> None:
         ax=panel,
         cmap=_COLOURS,
         vmin=0,
+        vmax=np.nan_to_num(percent).max(initial=1),
         annot=few,
         fmt=".0f",
         annot_kws={"fontsize": 6},
@@ -162,8 +166,13 @@ def _draw_shares(panel: Axes, shown: Shown) -> None:
     panel.set_title(f"where the edges of a {shown.word} lead, in %")
 
 
+def _plain(text: str) -> str:
+    """Return a text that matplotlib shows as it is: what is between dollars would be a formula."""
+    return " ".join(text.replace("$", r"\$").split())
+
+
 def _cut(name: str) -> str:
-    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+    return _plain(name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…")
 
 
 def drawable(path: str | Path) -> Path:
