@@ -5,6 +5,7 @@ What is shown is computed apart from drawing it.
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import seaborn as sns
@@ -21,7 +22,13 @@ from skeleton_cgl.graphs.summary import class_counts, degrees_of, headline, summ
 
 _FORMATS = (".png", ".pdf", ".svg")
 _DPI = 200
-_LOOK = {"font.size": 8, "axes.labelsize": 8, "axes.titlesize": 8, "xtick.labelsize": 7, "ytick.labelsize": 7}
+_LOOK: dict[Any, Any] = {
+    "font.size": 8,
+    "axes.labelsize": 8,
+    "axes.titlesize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+}
 _COLOURS = sns.color_palette("mako_r", as_cmap=True)
 _BAR = "#0072B2"
 _COUNTS = "{x:,.0f}"
