@@ -119,5 +119,5 @@ def _make_room(independent: bool) -> None:
     """Free what is kept longest of arrangements of a kind, so that one more can be."""
     alike = [wanted for wanted, kept in Feed._kept.items() if kept.inputs.independent == independent]
     most = 1 if independent else _KEPT
-    for wanted in alike[: len(alike) - most + 1]:
+    for wanted in alike[: max(len(alike) - most + 1, 0)]:
         del Feed._kept[wanted]

@@ -123,6 +123,34 @@ def test_a_batch_size_counts_for_a_method_that_may_learn_from_a_sample_twice(fol
     assert not keys_of(folder, str(own), training=large) & keys_of(folder, str(own))
 
 
+AS_BEFORE = {"plateau": None, "monitor": "method", "recalibrate": False, "fan_outs": None}
+
+
+@pytest.mark.parametrize("recipe", [AS_BEFORE, {"monitor": "task"}, {"patience_on": "seen"}])
+def test_fields_of_the_recipe_that_change_nothing_leave_keys_as_they_were(folder: Path, recipe: dict[str, Any]) -> None:
+    """What is monitored changes nothing where nobody looks."""
+    assert keys_of(folder, "bare", training={**TRAINING, **recipe}) == keys_of(folder, "bare")
+
+
+def test_fields_of_the_recipe_that_change_numbers_change_keys(folder: Path) -> None:
+    recipes: list[dict[str, Any]] = [
+        {},
+        {"recalibrate": True},
+        {"patience": 3},
+        {"patience": 3, "monitor": "task"},
+        {"patience": 3, "monitor": "score"},
+        {"plateau": {}},
+        {"plateau": {}, "patience_on": "seen"},
+        {"plateau": {}, "monitor": "task"},
+        {"plateau": {"patience": 50}},
+        {"plateau": {"stop": False}},
+    ]
+    found = [frozenset(keys_of(folder, "bare", training={**TRAINING, **recipe})) for recipe in recipes]
+    assert len(frozenset.union(*found)) == sum(map(len, found))
+    spelled_out = {"factor": 0.1, "patience": 20, "floor": 0.002, "stop": True}
+    assert keys_of(folder, "bare", training={**TRAINING, "plateau": spelled_out}) == found[5]
+
+
 @pytest.mark.parametrize("component", [EWC, GCN, Learner, OneClass, SkeletonSettings])
 def test_another_version_is_another_key(folder: Path, monkeypatch: pytest.MonkeyPatch, component: type) -> None:
     before = keys_of(folder, "ewc")

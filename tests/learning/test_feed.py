@@ -83,6 +83,77 @@ def test_a_pool_is_arranged_once_for_all_backbones_of_one_identity(tmp_path: Pat
     assert type(first).arranged == [10]
 
 
+def graph_pools(folder: Path, number: int) -> list[Any]:
+    """Return pools of the nodes of one graph under several digests."""
+    pools = [NodeScenario(write_planetoid(folder)).queries(()).pool for _ in range(number)]
+    for place, pool in enumerate(pools):
+        pool.digest = f"{folder} {place}"
+    return pools
+
+
+class Counting(Backbone):
+    """Counts the pools it arranges."""
+
+    takes = "graph"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.arranged = 0
+
+    def arrange(self, places: Any) -> Any:
+        self.arranged += 1
+        return places
+
+
+def test_a_few_graphs_are_kept_the_one_used_longest_ago_is_freed_first(tmp_path: Path) -> None:
+    feed = Feed(counting := Counting(), CPU)
+    *four, fifth = graph_pools(tmp_path, 5)
+    for pool in (*four, *four):
+        feed.inputs(pool, IDS)
+    assert counting.arranged == 4
+    feed.inputs(four[0], IDS)
+    feed.inputs(fifth, IDS)
+    assert counting.arranged == 5
+    for pool in (four[0], four[2], four[3], fifth):
+        feed.inputs(pool, IDS)
+    assert counting.arranged == 5
+    feed.inputs(four[1], IDS)
+    assert counting.arranged == 6
+    assert len(Feed._kept) <= 5
+
+
+def test_of_clips_one_pool_is_kept_beside_those_of_graphs(tmp_path: Path) -> None:
+    backbone = made(tmp_path / "cut.py")
+    graphs = Feed(counting := Counting(), CPU)
+    pool = graph_pools(tmp_path, 1)[0]
+    graphs.inputs(pool, IDS)
+    for digest in ("clips 1", "clips 2", "clips 1"):
+        fed(backbone, MadePool(digest))
+    assert type(backbone).arranged == [10, 10, 10]
+    assert sum(kept.inputs.independent for kept in Feed._kept.values()) == 1
+    graphs.inputs(pool, IDS)
+    assert counting.arranged == 1
+
+
+def test_who_writes_into_any_of_those_kept_is_refused_and_that_one_is_made_anew(tmp_path: Path) -> None:
+    feed = Feed(counting := Counting(), CPU)
+    first, second = graph_pools(tmp_path, 2)
+    written = feed.inputs(first, IDS).features
+    before = written.clone()
+    feed.inputs(second, IDS)
+
+    def write() -> None:
+        with feed.untouched():
+            written.mul_(2)
+
+    with pytest.raises(InputError, match=r"^backbone Counting: it or the method writes into features"):
+        write()
+    assert torch.equal(feed.inputs(first, IDS).features, before)
+    assert counting.arranged == 3
+    feed.inputs(second, IDS)
+    assert counting.arranged == 3
+
+
 def test_two_backbones_of_other_parameters_are_not_confused(tmp_path: Path) -> None:
     pool = MadePool("parameters")
     for _ in range(2):
