@@ -72,17 +72,6 @@ def test_the_statistics_of_batches_are_those_of_all_of_an_epoch(small: Path) -> 
     torch.testing.assert_close(running(learner), statistics_of(learner, learner.method.steps[-number:]))
 
 
-def test_recalibration_changes_nothing_else(small: Path) -> None:
-    """The weights are learned as without it; what is drawn for batches is not drawn from the lesson's randomness."""
-    found = []
-    for recalibrate in (True, False):
-        learner = small_learner(scenario_of(small), epochs=4, batch_size=9, patience=50, recalibrate=recalibrate)
-        losses: list[float] = []
-        learner.learn(lesson(scenario_of(small), (0, 1)), 0, lambda _, loss, told=losses: told.append(loss))
-        found.append(losses)
-    assert found[0] == found[1]
-
-
 class Layers(Backbone):
     """Dropout before BatchNorm, one that nothing passes through, and one that is held in evaluation mode."""
 

@@ -50,7 +50,9 @@ def test_a_lesson_goes_back_to_the_epoch_that_was_best_by_what_is_monitored(
     small: Path, method: str, monitor: str
 ) -> None:
     scenario = scenario_of(small)
-    learner = small_learner(scenario, method, METHODS[method], patience=30, monitor=monitor, epochs=30)
+    learner = small_learner(
+        scenario, method, METHODS[method], patience=30, monitor=monitor, epochs=30, learning_rate=0.02
+    )
     learn_tasks(learner, scenario, TASKS[0])
     validation = lesson(scenario, *TASKS).validation
 

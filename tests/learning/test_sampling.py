@@ -124,6 +124,17 @@ def test_what_is_drawn_is_decided_by_the_seed_of_the_lesson_in_a_tree_and_alone(
     assert ends[0] == ends[1] == to_bytes(alone.state()) != ends[2]
 
 
+def test_what_is_drawn_for_recalibration_is_not_taken_from_the_lesson(parted: PartedScenario) -> None:
+    """The steps of training are the same with and without."""
+    found = []
+    for recalibrate in (True, False):
+        learner = small_learner(parted, epochs=4, batch_size=9, fan_outs=FAN_OUTS, patience=50, recalibrate=recalibrate)
+        losses: list[float] = []
+        learner.learn(lesson(parted, TASKS[0]), 0, lambda _, loss, told=losses: told.append(loss))
+        found.append(losses)
+    assert found[0] == found[1]
+
+
 def test_what_cannot_be_sampled_is_refused_before_anything_is_learned(small: Path) -> None:
     with pytest.raises(InputError, match=r"^training: fan_outs: clips have no neighbours to be sampled; leave it out$"):
         small_learner(scenario_of(small), batch_size=9, fan_outs=FAN_OUTS)
@@ -176,7 +187,8 @@ def test_past_samples_are_looked_at_where_they_stand_together(small: Path) -> No
         assert learner.method.lesson_samples(learner, taught(*TASKS)).pool is pool
     learner = small_learner(scenario, epochs=2, patience=9, patience_on="seen")
     learner.learn(taught(TASKS[0]), 0)
-    learner.learn(taught(*TASKS), 1)
+    past = replace(taught(TASKS[0]).validation, pool=whole)
     best = learner._best_epoch(taught(*TASKS).validation)
     assert best._monitor._past is not None
-    assert not torch.equal(best._monitor._past.inputs.parts[0], best._monitor._batch.inputs.parts[0])
+    assert torch.equal(best._monitor._past.inputs.parts[0], learner.batch(past).inputs.parts[0])
+    assert not torch.equal(learner.batch(past).inputs.parts[0], learner.batch(replace(past, pool=own)).inputs.parts[0])
