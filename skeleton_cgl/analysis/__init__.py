@@ -1,5 +1,6 @@
 """From records to findings: performance, order disparity, what explains it, tables, figures, the report."""
 
+from skeleton_cgl.analysis.benchmarks import published_performance
 from skeleton_cgl.analysis.cross import cross_disparity, cross_opd
 from skeleton_cgl.analysis.curves import accuracy_by_step, aopd_growth, mean_accuracy_matrices, mean_over_repeats
 from skeleton_cgl.analysis.disparity import disparity, expected_mopd, expected_opd, mixed_opd, order_disparity
@@ -12,6 +13,8 @@ from skeleton_cgl.analysis.performance import (
     average_accuracy,
     average_forgetting,
     forgetting_bound,
+    forward_transfer,
+    intransigence,
     runs,
     task_accuracies,
 )
@@ -48,6 +51,8 @@ __all__ = [
     "extreme_orders",
     "final_accuracies",
     "forgetting_bound",
+    "forward_transfer",
+    "intransigence",
     "joined",
     "mean_accuracy_matrices",
     "mean_over_repeats",
@@ -55,6 +60,7 @@ __all__ = [
     "mixed_opd",
     "order_disparity",
     "published_disparity",
+    "published_performance",
     "render",
     "runs",
     "study_table",

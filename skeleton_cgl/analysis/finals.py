@@ -21,6 +21,8 @@ from skeleton_cgl.scenarios.lessons import Order, Task
 from skeleton_cgl.scenarios.measures import QUERIED
 
 LEVELS = ("task", "class")
+OWN_TASKS = "Every repeat has tasks of its own; orders are counted and compared inside of a repeat."
+"""What a reader must be told where repeats do not share their orders."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +71,7 @@ class Finals:
 
         At the level of units, repeats can have the same units in tasks of their own; their orders are not shared.
         """
-        arranged_in = [frozenset(map(frozenset, orders)) for orders in self.orders_in.values()]
-        first = arranged_in[0]
-        return all(each <= first or first <= each for each in arranged_in)
+        return _share_tasks(self.orders_in.values())
 
     @property
     def order_count(self) -> int:
@@ -210,6 +210,20 @@ def _counted(finals: Finals, scores: Scores, groups: "_Groups") -> Finals:
         planned=asked,
         left_out=max(map(len, others)),
     )
+
+
+def repeats_share_orders(scores: Scores) -> bool:
+    """Return whether the repeats of every learner have orders of the same tasks."""
+    orders: dict[int, dict[int, set[Order]]] = {}
+    for run in scores.runs:
+        orders.setdefault(run.learner, {}).setdefault(run.repeat, set()).add(run.order)
+    return all(_share_tasks(by_repeat.values()) for by_repeat in orders.values())
+
+
+def _share_tasks(orders_in: Iterable[Iterable[Order]]) -> bool:
+    """Return whether repeats have orders of the same tasks, as far as they go."""
+    first, *others = (frozenset(map(frozenset, orders)) for orders in orders_in)
+    return all(each <= first or first <= each for each in others)
 
 
 def arranged(order: Order, level: str) -> tuple[Task, ...]:

@@ -22,7 +22,7 @@ from plotly.offline import get_plotlyjs
 from tqdm import tqdm
 
 from skeleton_cgl.analysis.figure import StudyFigure, names_in
-from skeleton_cgl.analysis.finals import LEVELS
+from skeleton_cgl.analysis.finals import LEVELS, OWN_TASKS, repeats_share_orders
 from skeleton_cgl.analysis.metric import Beside, Findings
 from skeleton_cgl.analysis.names import methods_of, numbered, settings_of
 from skeleton_cgl.analysis.performance import forgetting_bound, runs
@@ -31,7 +31,7 @@ from skeleton_cgl.analysis.results import Results
 from skeleton_cgl.analysis.scores import KINDS, Scores
 from skeleton_cgl.analysis.table import Table
 from skeleton_cgl.analysis.tables import learned_one_by_one, performance_table, study_table, variance_table
-from skeleton_cgl.analysis.words import order_words, worded
+from skeleton_cgl.analysis.words import order_words
 from skeleton_cgl.durations import duration
 from skeleton_cgl.engine.draws import FLOORS
 from skeleton_cgl.engine.record import Facts, Made
@@ -286,14 +286,17 @@ def _made(results: Results) -> dict[int, list[Made]]:
 
 def _drawn(figure: StudyFigure[Any], results: Results) -> Drawn:
     """Return a figure as the page shows it; the reason for a meaning where it cannot be drawn."""
-    own = type(figure).__module__.startswith("skeleton_cgl.")
-    title, meaning = (worded(text, results.scores.unit) if own else text for text in (figure.title, figure.meaning))
+    title, meaning = figure.described(results.scores.unit)
     try:
         drawn = figure.draw(figure.compute(results))
     except InputError as error:
         return Drawn(title, f"Not drawn: {error}")
-    meaning = f"{meaning} Half done: {results.half_done}." if results.half_done else meaning
-    return Drawn(title, meaning, _image(drawn), round(96 * _ENLARGED * drawn.get_figwidth()))
+    told = [
+        meaning,
+        *([] if repeats_share_orders(results.scores) else [OWN_TASKS]),
+        *([f"Half done: {results.half_done}."] if results.half_done else []),
+    ]
+    return Drawn(title, " ".join(told), _image(drawn), round(96 * _ENLARGED * drawn.get_figwidth()))
 
 
 def _image(figure: Figure) -> str:

@@ -17,6 +17,7 @@ from skeleton_cgl.analysis.performance import forgetting_bound
 from skeleton_cgl.analysis.plots.style import COLUMN_INCHES, SMALL, label_outer, method_legend, panels, styled
 from skeleton_cgl.analysis.results import Results
 from skeleton_cgl.analysis.words import order_words
+from skeleton_cgl.scenarios.lessons import UnitKind
 
 _HOLLOW_KINDS = ("class", "label", "domain")
 _LABEL_AT = 0.6
@@ -62,6 +63,11 @@ class OrderScatter(StudyFigure[tuple[ScatterPanel, ...]]):
 
     def __init__(self, kind: Kind = "both") -> None:
         self.kind = kind
+
+    def described(self, unit: UnitKind) -> tuple[str, str]:
+        title, meaning = super().described(unit)
+        # Domains and periods have orders of one kind.
+        return title, f"{meaning.partition(';')[0]}." if unit in ("domain", "period") else meaning
 
     def compute(self, results: Results) -> tuple[ScatterPanel, ...]:
         return self.compute_several([results])

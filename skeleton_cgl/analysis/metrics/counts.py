@@ -2,12 +2,11 @@
 
 from typing import ClassVar
 
+from skeleton_cgl.analysis.finals import OWN_TASKS
 from skeleton_cgl.analysis.metric import Findings, Metric, MetricColumn
 from skeleton_cgl.analysis.table import Cell, Column
 
 _HALF_DONE = "Half done: not all planned orders are finished; disparity grows with their number, and is not compared."
-
-_OWN_TASKS = "Every repeat has tasks of its own; orders are counted and compared inside of a repeat."
 
 
 class Counts(Metric):
@@ -30,7 +29,7 @@ class Counts(Metric):
                 [f"Left out: {left_out} order{'s' * (left_out > 1)} of other {findings.whats} than most."]
                 * bool(left_out)
             ),
-            *([] if findings.share_orders else [_OWN_TASKS]),
+            *([] if findings.share_orders else [OWN_TASKS]),
         ]
         notes += [_HALF_DONE] if any(findings.half_done) else []
         return (
