@@ -123,7 +123,7 @@ class Places:
         return len(self.at)
 
     def rows(self, chosen: Tensor) -> "Places":
-        """Return the rows of these numbers, in that order, by which they are then numbered; refuse an unknown number."""
+        """Return the rows of these numbers, in that order, which numbers them from then on; refuse an unknown one."""
         at = self.at[self._rows_of(chosen.to(self.at.device))]
         places = replace(self, at=at, numbers=None)
         if self.components is None:

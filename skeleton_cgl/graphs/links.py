@@ -145,9 +145,9 @@ class Links:
 
     @cached_property
     def _leaving(self) -> Pattern:
-        """(nodes, E): which edges begin at every node."""
+        """(sources, E): which edges begin at every source."""
         offsets, _, edges = self.pattern.turned
-        return Pattern((self.nodes, len(self)), offsets, edges)
+        return Pattern((self.pattern.shape[1], len(self)), offsets, edges)
 
     @property
     def graph(self) -> "dgl.DGLGraph":

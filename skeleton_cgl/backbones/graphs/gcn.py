@@ -8,8 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from skeleton_cgl.backbones.backbone import Backbone
 from skeleton_cgl.backbones.convolution import attention_of, check_size
-from skeleton_cgl.backbones.nodes import NodeBackbone, check_share, dropped
+from skeleton_cgl.backbones.nodes import check_share, dropped, paths_of
 from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.graphs.batches import Features, Paths, Places
 from skeleton_cgl.graphs.links import Links, Weighting, check_weighting
@@ -39,7 +40,7 @@ class GraphConvolution(nn.Module):
         return sums.matmul(self.weight) if self.bias is None else torch.addmm(self.bias, sums, self.weight)
 
 
-class GCN(NodeBackbone):
+class GCN(Backbone):
     """`depth` times convolution, BatchNorm, ReLU, dropout; each of `width` units.
 
     preset: begin (BeGin's 3 × 256), cglb (CGLB's and DRIFT's, of two convolutions), agale (AGALE's, likewise), or None
@@ -48,6 +49,7 @@ class GCN(NodeBackbone):
     embeddings are summed over neighbours once more, so that the learner's head makes a convolution of its own of them.
     """
 
+    takes = "graph"
     usual: ClassVar[Mapping[str, Any]] = {
         "width": 256,
         "depth": 2,
@@ -95,6 +97,19 @@ class GCN(NodeBackbone):
         self.layers: Sequence[GraphConvolution] = nn.ModuleList(layers)  # type: ignore[assignment]
         self.norms = nn.ModuleList(nn.BatchNorm1d(self.width) for _ in self.layers) if values["batch_norm"] else None
 
+    @classmethod
+    def settled(cls, preset: str | None, **given: Any) -> dict[str, Any]:
+        """Return the value of every parameter: as given, or else of the preset, or else the usual one."""
+        if preset is not None and preset not in cls.presets:
+            raise ValueError(f"unknown preset {preset!r}{did_you_mean(str(preset), cls.presets)}")
+        explicit = {name: value for name, value in given.items() if value is not None}
+        return {**cls.usual, **(cls.presets[preset] if preset else {}), **explicit}
+
+    @classmethod
+    def spelled_out(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters with what a preset stands for, so that one meaning has one key."""
+        return cls.settled(**parameters)
+
     def arrange(self, places: Places) -> Places:
         """Return the places with the sums of the features over neighbours, where these are the same in every epoch."""
         if self.input_dropout or not isinstance(places.features, Tensor):
@@ -103,7 +118,7 @@ class GCN(NodeBackbone):
 
     def forward(self, places: Places) -> Tensor:
         """Return (N·m, width), an embedding per place."""
-        paths = self.paths(places, self.depth + self.sums_last, whole=self.training and self.norms is not None)
+        paths = paths_of(places, self.depth + self.sums_last, whole=self.training and self.norms is not None)
         *_, hidden = self._entering(places, paths)
         if self.sums_last:
             hidden = paths.links[-1].sum(hidden, self.weighting)
@@ -111,7 +126,7 @@ class GCN(NodeBackbone):
 
     def edge_attention(self, places: Places) -> list[Tensor]:
         """Return, per layer, softmax over the in-edges of i of LeakyReLU₀.₂(Σ_d (h_j W)_d · tanh((h_i W)_d))."""
-        entering = self._entering(places, self.paths(places, self.depth, whole=True))
+        entering = self._entering(places, paths_of(places, self.depth, whole=True))
         pairs = zip(entering, self.layers, strict=False)
         return [attention_of(places.links, hidden.matmul(layer.weight)) for hidden, layer in pairs]
 
