@@ -1,9 +1,11 @@
 """What the backbones for nodes share: dropout of features, and leaving out what no place asked about depends on."""
 
-from torch import Tensor
-from torch.nn import functional
+from typing import Any
 
-from skeleton_cgl.graphs.batches import Features, Paths, Places
+from torch import Tensor
+
+from skeleton_cgl.graphs.batches import Paths, Places, Table
+from skeleton_cgl.graphs.sparse import dropout
 
 
 def paths_of(places: Places, hops: int, whole: bool) -> Paths:
@@ -11,11 +13,12 @@ def paths_of(places: Places, hops: int, whole: bool) -> Paths:
     return Paths.through_all(places.links, places.at.flatten(), hops) if whole else places.towards(hops)
 
 
-def dropped(features: Features, share: float, training: bool) -> Features:
+def dropped(features: Table, share: float, training: bool) -> Table:
     """Return features after dropout."""
     if not training or not share:
         return features
-    return functional.dropout(features, share) if isinstance(features, Tensor) else features.dropped(share)
+    found: Any = dropout(features, share) if isinstance(features, Tensor) else features.dropped(share)
+    return found
 
 
 def check_share(name: str, share: float) -> None:

@@ -98,5 +98,5 @@ class GAT(Backbone):
             hidden = layer(hidden, paths.links[number])
             if self.norms is not None:
                 hidden = self.norms[number](hidden)
-            hidden = functional.dropout(functional.elu(hidden), self.dropout, self.training)
+            hidden = dropped(functional.elu(hidden), self.dropout, self.training)
             yield hidden

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from skeleton_cgl.backbones.backbone import Backbone
 from skeleton_cgl.backbones.convolution import attention_of, check_size
@@ -145,5 +144,5 @@ class GCN(Backbone):
                 hidden = layer(hidden, paths.links[number], self.weighting)
             if self.norms is not None:
                 hidden = self.norms[number](hidden)
-            hidden = functional.dropout(hidden.relu_(), self.dropout, self.training)
+            hidden = dropped(hidden.relu_(), self.dropout, self.training)
             yield hidden

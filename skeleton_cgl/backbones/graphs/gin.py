@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from skeleton_cgl.backbones.backbone import Backbone
 from skeleton_cgl.backbones.convolution import attention_of, check_size
@@ -102,5 +101,5 @@ class GIN(Backbone):
                 hidden = layer(hidden, paths.links[number])
             if self.norms is not None:
                 hidden = self.norms[number](hidden)
-            hidden = functional.dropout(hidden.relu_(), self.dropout, self.training)
+            hidden = dropped(hidden.relu_(), self.dropout, self.training)
             yield hidden

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from torch import Tensor, nn
-from torch.nn import functional
 
 from skeleton_cgl.backbones.backbone import Backbone
 from skeleton_cgl.backbones.convolution import check_size
-from skeleton_cgl.backbones.nodes import check_share
+from skeleton_cgl.backbones.nodes import check_share, dropped
 from skeleton_cgl.graphs.batches import Places
 from skeleton_cgl.graphs.links import Weighting, check_weighting
 
@@ -56,7 +55,7 @@ class SGC(Backbone):
         first, *others = self.layers
         hidden = self._first_product(places, first.weight.T) + first.bias
         for layer in others:
-            hidden = layer(functional.dropout(hidden.relu(), self.dropout, self.training))
+            hidden = layer(dropped(hidden.relu(), self.dropout, self.training))
         return hidden
 
     def _first_product(self, places: Places, weight: Tensor) -> Tensor:

@@ -1,0 +1,365 @@
+"""How fast a stage on one graph is: against a plain loop of DGL, against its dense products alone, and on large graphs.
+
+Everything is timed in one run on one thread, variants alternating, medians compared. An epoch is a step of training on
+all nodes of a task and a look at its validation nodes, through the learner as a stage does it. The last line is one
+JSON object: milliseconds per epoch, ratios, GB.
+
+    python experiments/benchmark_graphs.py [--data data/planetoid] [--rounds 9] [--large-rounds 3]
+
+Without the files of Cora and Citeseer, graphs of their size and sparsity are made up.
+"""
+
+import argparse
+import copy
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.sparse import csr_array
+from torch import Tensor, nn
+from torch.nn import functional
+
+from skeleton_cgl.engine.learners import make_learner
+from skeleton_cgl.graphs.batches import Places
+from skeleton_cgl.graphs.links import Links
+from skeleton_cgl.graphs.planetoid import read_planetoid
+from skeleton_cgl.learning.learner import Taught
+from skeleton_cgl.learning.training import Training
+from skeleton_cgl.parts import TEST, TRAINING, UNUSED, VALIDATION
+from skeleton_cgl.process import settle
+from skeleton_cgl.scenarios.classes import ClassTasks
+from skeleton_cgl.scenarios.labelled import LabelledSamples
+from skeleton_cgl.scenarios.scenario import Experience, Facts
+
+WIDTH, DEPTH = 256, 3
+EPOCHS = 5
+"""Epochs of one measurement."""
+CORA, CITESEER = (2708, 5278, 1433, 18, 7), (3327, 4552, 3703, 32, 6)
+"""Nodes, links, features, words of a node, classes."""
+ARXIV = (169_343, 1_166_243, 128, 40)
+"""Nodes, links, features, classes."""
+REDDIT_DEGREE = 500
+
+
+@dataclass(frozen=True)
+class Data:
+    """A graph with its features, labels and parts; edges (2, E) in both directions, without loops."""
+
+    edges: np.ndarray
+    features: np.ndarray | csr_array
+    labels: np.ndarray
+    parts: np.ndarray
+
+
+class WholePool:
+    """All nodes of a graph, with a loop at each."""
+
+    augmented = False
+
+    def __init__(self, data: Data) -> None:
+        self.digest = f"{id(data)}"
+        self._places = Places.of(data.edges, data.features, np.arange(len(data.labels))[:, None], self_loops=True)
+
+    def whole(self) -> Places:
+        return self._places
+
+    def drawn(self, ids: Tensor, random: np.random.Generator) -> Places:  # noqa: ARG002
+        return self._places.rows(ids)
+
+
+def citation_graph(size: tuple[int, ...], folder: Path | None, name: str) -> Data:
+    """Return Cora or Citeseer from their files, or a graph of that size and sparsity."""
+    if folder is not None:
+        found = read_planetoid(folder, name)
+        totals = found.features.sum(axis=1, keepdims=True)
+        features = csr_array(found.features / np.maximum(totals, 1))
+        return Data(found.edges[:, found.edges[0] != found.edges[1]], features, found.labels, found.parts)
+    nodes, links, width, words, classes = size
+    random = np.random.default_rng(0)
+    columns = random.integers(0, width, (nodes, words))
+    features = csr_array(
+        (np.full(nodes * words, 1 / words, dtype=np.float32), (np.repeat(np.arange(nodes), words), columns.ravel())),
+        shape=(nodes, width),
+    )
+    parts = np.full(nodes, UNUSED)
+    parts[:-1000], parts[-1000:] = UNUSED, TEST
+    parts[: 20 * classes], parts[20 * classes : 20 * classes + 500] = TRAINING, VALIDATION
+    return Data(linked(nodes, links, random), features, np.arange(nodes) % classes, parts)
+
+
+def large_graph(nodes: int, links: int, width: int, classes: int) -> Data:
+    """Return a graph with dense features; half of its nodes are to learn from."""
+    random = np.random.default_rng(0)
+    features = random.standard_normal((nodes, width), dtype=np.float32)
+    parts = np.where(np.arange(nodes) % 2, TRAINING, np.where(np.arange(nodes) % 4, VALIDATION, TEST))
+    return Data(linked(nodes, links, random), features, random.integers(0, classes, nodes), parts)
+
+
+def linked(nodes: int, links: int, random: np.random.Generator) -> np.ndarray:
+    """Return (2, E): random links in both directions, each once, none from a node to itself."""
+    ends = random.integers(0, nodes, (2, links + links // 50))
+    ends = ends[:, ends[0] != ends[1]]
+    keys = np.unique(np.minimum(*ends) * nodes + np.maximum(*ends))
+    chosen = keys if len(keys) <= links else random.choice(keys, links, replace=False)
+    sources, targets = chosen // nodes, chosen % nodes
+    return np.stack([np.concatenate([sources, targets]), np.concatenate([targets, sources])])
+
+
+def scenario_of(data: Data, classes_per_task: int) -> LabelledSamples:
+    names = tuple(f"class {label}" for label in range(int(data.labels.max()) + 1))
+    return LabelledSamples(
+        WholePool(data),
+        data.labels,
+        data.parts,
+        names,
+        ClassTasks(classes_per_task=classes_per_task),
+        Facts("graph", {"features": data.features.shape[1]}),
+        b"benchmark",
+    )
+
+
+def first_lesson(scenario: LabelledSamples) -> Experience:
+    return scenario.experience(scenario.lessons(scenario.default)[:1])
+
+
+def ours(scenario: LabelledSamples, epochs: int = EPOCHS, **parameters: Any) -> Callable[[], None]:
+    """Return a function that learns the first task for some epochs and looks at its validation nodes after each."""
+    experience = first_lesson(scenario)
+    training = Training(epochs=epochs, patience=1000, device="cpu")
+    learner = make_learner(scenario, "gcn", training=training, backbone_parameters=parameters)
+    learner.taught.append(Taught(experience.keys, ()))
+    learner._meet(experience.outputs)
+    learner.optimizer = learner._new_optimizer()
+    return partial(learner._train, experience.training, experience, None)
+
+
+class PlainGCN(nn.Module):
+    """BeGin's GCN as one writes it with DGL: GraphConv on dense features, BatchNorm, ReLU, dropout, a linear head."""
+
+    def __init__(self, features: int, classes: int, dropout: float) -> None:
+        from dgl.nn.pytorch import GraphConv
+
+        super().__init__()
+        sizes = [features, *[WIDTH] * DEPTH]
+        self.layers = nn.ModuleList(GraphConv(*sizes[i : i + 2], norm="both", bias=False) for i in range(DEPTH))
+        self.norms = nn.ModuleList(nn.BatchNorm1d(WIDTH) for _ in range(DEPTH))
+        self.dropout = nn.Dropout(dropout)
+        self.head = nn.Linear(WIDTH, classes)
+
+    def forward(self, graph: Any, features: Tensor) -> Tensor:
+        hidden = self.dropout(features)
+        for layer, norm in zip(self.layers, self.norms, strict=True):
+            hidden = self.dropout(norm(layer(graph, hidden)).relu())
+        return self.head(hidden)
+
+
+def plain_dgl(scenario: LabelledSamples, data: Data, dropout: float) -> Callable[[], None]:
+    """Return a function that trains with DGL's own operators, and looks at the validation nodes after every epoch."""
+    experience = first_lesson(scenario)
+    graph = Links.of(data.edges, len(data.labels), self_loops=True).graph
+    features = data.features if isinstance(data.features, np.ndarray) else data.features.toarray()
+    table = torch.from_numpy(features)
+    model = PlainGCN(table.shape[1], len(experience.outputs), dropout)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.001)
+    column = torch.zeros(len(scenario.outputs), dtype=torch.int64)
+    column[list(experience.outputs)] = torch.arange(len(experience.outputs))
+
+    def run() -> None:
+        lowest = torch.inf
+        for _ in range(EPOCHS):
+            model.train()
+            optimizer.zero_grad()
+            training = experience.training
+            loss = functional.cross_entropy(model(graph, table)[training.ids], column[training.labels])
+            loss.backward()
+            optimizer.step()
+            model.eval()
+            with torch.no_grad():
+                validation = experience.validation
+                found = functional.cross_entropy(model(graph, table)[validation.ids], column[validation.labels]).item()
+            if found < lowest:
+                lowest, _kept = found, copy.deepcopy(model.state_dict())
+
+    return run
+
+
+def dense_products(nodes: int) -> Callable[[], None]:
+    """Return the dense products of such an epoch: of all layers but the first, forward, backward and in validation."""
+    hidden, gradient, weight = (torch.randn(*shape) for shape in ((nodes, WIDTH), (nodes, WIDTH), (WIDTH, WIDTH)))
+
+    def run() -> None:
+        for _ in range(EPOCHS):
+            for _ in range(DEPTH - 1):
+                hidden @ weight
+                gradient @ weight.T
+                hidden.T @ gradient
+                hidden @ weight
+
+    return run
+
+
+def alternate(variants: dict[str, Callable[[], None]], rounds: int) -> dict[str, float]:
+    """Return the median milliseconds of each variant, run in turn."""
+    seconds: dict[str, list[float]] = {name: [] for name in variants}
+    for run in variants.values():
+        run()
+    for _ in range(rounds):
+        for name, run in variants.items():
+            started = time.perf_counter()
+            run()
+            seconds[name].append(time.perf_counter() - started)
+    return {name: 1000 * statistics.median(values) for name, values in seconds.items()}
+
+
+def measure_citation(name: str, data: Data, dropouts: tuple[float, ...], rounds: int) -> dict[str, float]:
+    """Return milliseconds per epoch of the learner, of DGL and of the products, and their ratios."""
+    scenario = scenario_of(data, classes_per_task=2)
+    found = {}
+    for dropout in dropouts:
+        variants = {
+            "ours": ours(scenario, preset="begin", dropout=dropout),
+            "dgl": plain_dgl(scenario, data, dropout),
+            "products": dense_products(len(data.labels)),
+        }
+        called = f"{name}_dropout_{dropout:g}"
+        times = {each: value / EPOCHS for each, value in alternate(variants, rounds).items()}
+        found |= {f"{called}_{each}_ms": value for each, value in times.items()}
+        found[f"{called}_dgl_over_ours"] = times["dgl"] / times["ours"]
+        found[f"{called}_ours_over_products"] = times["ours"] / times["products"]
+    return found
+
+
+def measure_sums(rounds: int) -> dict[str, float]:
+    """Return the milliseconds of a symmetric sum over neighbours, by the ways there are to take it."""
+    import dgl.ops
+
+    found = {}
+    for name, (nodes, links, *_), width in (("cora", CORA, WIDTH), ("arxiv", ARXIV, 128), ("arxiv", ARXIV, WIDTH)):
+        random = np.random.default_rng(0)
+        all_links = Links.of(linked(nodes, links, random), nodes, self_loops=True)
+        features, weights = torch.randn(nodes, width), all_links.weights("symmetric")
+        graph, scale = all_links.graph, all_links.in_degrees.rsqrt()[:, None]
+        offsets, columns = all_links.pattern.offsets, all_links.sources
+        rows = torch.sparse_csr_tensor(offsets, columns, weights, (nodes, nodes))
+        table = csr_array((weights.numpy(), columns.numpy(), offsets.numpy()), shape=(nodes, nodes))
+        variants = {
+            "bags": partial(all_links.sum, features, "symmetric"),
+            "torch_csr": partial(torch.mm, rows, features),
+            "dgl": partial(_scaled_by_dgl, dgl.ops.copy_u_sum, graph, features, scale),
+            "dgl_weighted": partial(dgl.ops.u_mul_e_sum, graph, features, weights),
+            "scipy": partial(table.__matmul__, features.numpy()),
+        }
+        found |= {f"sum_{name}_{width}_{each}_ms": value for each, value in alternate(variants, rounds).items()}
+    return found
+
+
+def _scaled_by_dgl(copy_u_sum: Callable[..., Tensor], graph: Any, features: Tensor, scale: Tensor) -> Tensor:
+    return copy_u_sum(graph, features * scale).mul_(scale)
+
+
+def measure_large(rounds: int) -> dict[str, float]:
+    """Return the time and peak memory of a full-batch epoch with validation at the size of ogbn-arxiv."""
+    data = large_graph(*ARXIV)
+    run = ours(scenario_of(data, classes_per_task=data.labels.max() + 1), epochs=1, preset="begin")
+    milliseconds = alternate({"epoch": run}, rounds)["epoch"]
+    return {"arxiv_epoch_s": milliseconds / 1000, "arxiv_peak_gb": peak_memory()}
+
+
+def measure_sampling(rounds: int) -> dict[str, float]:
+    """Return the time of a sampled batch at Reddit's average degree, and how much memory batches take at most."""
+    nodes = 40_000
+    data = large_graph(nodes, nodes * REDDIT_DEGREE // 2, 602, 40)
+    places = WholePool(data).whole()
+    places.links.sum(torch.ones(nodes, 1), "mean")
+    batch = places.rows(torch.arange(1000))
+    backbone = make_learner(scenario_of(data, 40), "gcn", backbone_parameters={"preset": "cglb", "depth": 2}).backbone
+    before = peak_memory()
+    random = np.random.default_rng(0)
+    sizes = []
+
+    def run() -> None:
+        sampled = batch.sampled([10, 25], random)
+        sizes.append(sampled.links.nodes)
+        backbone.train()(sampled).sum().backward()
+
+    milliseconds = alternate({"step": run}, rounds)["step"]
+    return {
+        "sampled_step_ms": milliseconds,
+        "sampled_nodes": float(max(sizes)),
+        "sampled_memory_gb": peak_memory() - before,
+        "sampled_whole_graph_gb": before,
+    }
+
+
+def measure_growth(rounds: int) -> dict[str, float]:
+    """Return milliseconds per epoch as nodes grow at ten links each, and as links grow at 10 000 nodes."""
+    found = {}
+    for nodes, links in ((5_000, 50_000), (10_000, 100_000), (20_000, 200_000), (40_000, 400_000)):
+        found[f"grow_{nodes}_nodes_{links}_links_ms"] = _epoch(nodes, links, rounds)
+    for links in (200_000, 400_000):
+        found[f"grow_{10_000}_nodes_{links}_links_ms"] = _epoch(10_000, links, rounds)
+    return found
+
+
+def _epoch(nodes: int, links: int, rounds: int) -> float:
+    data = large_graph(nodes, links, 128, 10)
+    run = ours(scenario_of(data, classes_per_task=10), epochs=1, preset="begin")
+    return alternate({"epoch": run}, rounds)["epoch"]
+
+
+def peak_memory() -> float:
+    """Return the peak memory of this process in GB; getrusage would begin with that of the process it came from."""
+    (peak,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    return int(peak.split()[1]) / 1e6
+
+
+def in_a_process_of_its_own(part: str, rounds: int) -> dict[str, float]:
+    """Run a part of this file in a new process, for its memory."""
+    command = [sys.executable, __file__, "--part", part, "--large-rounds", str(rounds)]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return json.loads(printed.splitlines()[-1])
+
+
+PARTS: dict[str, Callable[[int], dict[str, float]]] = {
+    "sums": measure_sums,
+    "large": measure_large,
+    "sampling": measure_sampling,
+    "growth": measure_growth,
+}
+
+
+def main() -> None:
+    os.environ.setdefault("DGLBACKEND", "pytorch")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, help="the folder of the Planetoid files; without it, made-up graphs")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--large-rounds", type=int, default=3)
+    parser.add_argument("--part", choices=["all", "citation", *PARTS], default="all")
+    options = parser.parse_args()
+    settle()
+    figures: dict[str, float] = {}
+    if options.part in ("all", "citation"):
+        for name, size, dropouts in (("cora", CORA, (0.0, 0.5)), ("citeseer", CITESEER, (0.0,))):
+            figures |= measure_citation(name, citation_graph(size, options.data, name), dropouts, options.rounds)
+    for part, measure in PARTS.items():
+        if options.part == "all":
+            figures |= in_a_process_of_its_own(part, options.large_rounds)
+        elif options.part == part:
+            figures |= measure(options.large_rounds)
+    for name, value in figures.items():
+        print(f"{name:44} {value:10.2f}")
+    print(json.dumps({name: round(value, 3) for name, value in figures.items()}))
+
+
+if __name__ == "__main__":
+    main()
