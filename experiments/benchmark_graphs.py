@@ -26,13 +26,13 @@ from typing import Any
 import numpy as np
 import torch
 from scipy.sparse import csr_array
+from skeleton_cgl.graphs.planetoid import read_planetoid
 from torch import Tensor, nn
 from torch.nn import functional
 
 from skeleton_cgl.engine.learners import make_learner
 from skeleton_cgl.graphs.batches import Places
 from skeleton_cgl.graphs.links import Links
-from skeleton_cgl.graphs.planetoid import read_planetoid
 from skeleton_cgl.learning.learner import Taught
 from skeleton_cgl.learning.training import Training
 from skeleton_cgl.parts import TEST, TRAINING, UNUSED, VALIDATION

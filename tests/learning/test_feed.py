@@ -85,7 +85,7 @@ def test_a_pool_is_arranged_once_for_all_backbones_of_one_identity(tmp_path: Pat
 
 def graph_pools(folder: Path, number: int) -> list[Any]:
     """Return pools of the nodes of one graph under several digests."""
-    pools = [NodeScenario(write_planetoid(folder)).queries(()).pool for _ in range(number)]
+    pools = [node_scenario(seed=place).queries(()).pool for place in range(number)]
     for place, pool in enumerate(pools):
         pool.digest = f"{folder} {place}"
     return pools
@@ -219,7 +219,7 @@ def test_every_backbone_gets_its_own_arrangement(small: Path) -> None:
         assert torch.equal(fed(stgcn, pool), clips.permute(0, 2, 3, 1))
 
 
-def test_the_neighbour_sums_of_a_graph_are_taken_once(tmp_path: Path) -> None:
+def test_the_neighbour_sums_of_a_graph_are_taken_once() -> None:
     scenario = node_scenario()
     pool = scenario.queries(()).pool
     feeds = [Feed(make_backbone("gcn", {}, scenario.facts, seed), CPU) for seed in range(2)]
@@ -406,7 +406,7 @@ def test_a_graph_arranged_in_place_is_the_backbones_own(tmp_path: Path, line: st
     assert_same_to_the_bit(answers_after_every_stage(small_learner(scenario), scenario, TASKS), expected)
 
 
-def test_what_a_method_writes_into_a_whole_pool_stays_with_it(tmp_path: Path) -> None:
+def test_what_a_method_writes_into_a_whole_pool_stays_with_it() -> None:
     pool = node_scenario().queries(()).pool
     before = pool.whole()
     pool.whole().features.zero_()
