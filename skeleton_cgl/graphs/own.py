@@ -46,7 +46,7 @@ def graph_of_arrays(name: str, where: str, arrays: Mapping[str, np.ndarray], bot
         classes,
         groups,
         arrays.get("times"),
-        _split(arrays, len(labels), where, refusing("split")),
+        _split(arrays, len(np.atleast_1d(labels)), where, refusing("split")),
         both_ways,
         where,
     )

@@ -417,7 +417,8 @@ def test_ogb_folders_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     refuse("edge.csv.gz: row 1: an end is outside the nodes 0–6", "proteins", "raw/edge.csv.gz", [[0, 7]] * 11)
     refuse("edge-feat.csv.gz: expected 11 rows, one per edge", "proteins", "raw/edge-feat.csv.gz", [[1.0] * 8] * 12)
     refuse("num-edge-list.csv.gz: says 12 edges, found 11", "arxiv", "raw/num-edge-list.csv.gz", [[12]])
-    refuse("node-feat.csv.gz: expected 99 rows, one per node, found 7", "arxiv", "raw/num-node-list.csv.gz", [[99]])
+    refuse("node-label.csv.gz: expected 99 rows, one per node, found 7", "arxiv", "raw/num-node-list.csv.gz", [[99]])
+    refuse(f"raw: node-label.csv.gz: expected {10**15} rows", "proteins", "raw/num-node-list.csv.gz", [[10**15]])
     refuse("raw/edge.csv.gz: no such file or folder; published at ogb", "arxiv", "raw/edge.csv.gz", None)
     refuse("edge.csv.gz: cannot be read", "products", "raw/edge.csv.gz", gzip.compress(b"0,1\n" * 999)[:-12])
     refuse("train.csv.gz: row 1: 7 is outside", "arxiv", "split/time/train.csv.gz", [[7]])
@@ -469,6 +470,7 @@ def test_sparse_rows_of_an_npz_are_read(tmp_path: Path) -> None:
         ({"adj_shape": np.array([10**12, 10**12])}, "array 'adj_shape': 1,000,000,000,000 columns, at most"),
         ({"attr_shape": np.array([6, 10**9])}, "array 'attr_shape': 1,000,000,000 columns, at most"),
         ({"attr_indptr": np.zeros(7, dtype=int)}, "arrays 'attr_…': a sparse matrix has rows that do not follow"),
+        ({"attr_matrix": np.array(3.0)}, r"array 'adj_shape': \(6, 6\), but features \(\)"),
         ({"attr_shape": np.array([6.0, 5.0])}, "array 'attr_shape': expected two whole numbers"),
     ):
         write_csr(path, **changes)

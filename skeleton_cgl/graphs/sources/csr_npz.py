@@ -33,8 +33,8 @@ class CsrNpz(GraphSource):
         path = existing(self._path, self.published)
         links = stored_rows(path, "adj")
         features = plain_array(path, "attr_matrix") if "attr_matrix" in field_names(path) else stored_rows(path, "attr")
-        if links.shape != (features.shape[0], features.shape[0]):
-            raise InputError(f"{path}: array 'adj_shape': {links.shape}, but features of {features.shape[0]} nodes")
+        if features.ndim != 2 or links.shape != (features.shape[0],) * 2:
+            raise InputError(f"{path}: array 'adj_shape': {links.shape}, but features {features.shape}")
         sources = np.repeat(np.arange(links.shape[0]), np.diff(links.indptr))
         edges = np.stack([sources, links.indices])[:, links.data != 0]
         return make_graph(

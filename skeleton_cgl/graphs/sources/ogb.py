@@ -67,15 +67,14 @@ class Ogb(GraphSource):
         edges = self._numbers(raw / form.edges / "edge.csv.gz", 2).T
         nodes = self._nodes(raw, dataset)
         _check_count(raw / form.edges / "num-edge-list.csv.gz", edges.shape[1], "edges")
+        labels = self._numbers(raw / form.labels / "node-label.csv.gz")
+        _check_rows(raw, "node-label", len(labels), nodes)
         features = (
             self._mean_of_edges(raw / "edge-feat.csv.gz", edges, nodes)
             if dataset == "proteins"
             else read_numbers(existing(raw / form.nodes / "node-feat.csv.gz", self.published), np.float32)
         )
-        labels = self._numbers(raw / form.labels / "node-label.csv.gz")
-        for name, table in (("node-feat", features), ("node-label", labels)):
-            if len(table) != nodes:
-                raise InputError(f"{raw}: {name}.csv.gz: expected {nodes} rows, one per node, found {len(table)}")
+        _check_rows(raw, "node-feat", len(features), nodes)
         years = raw / form.nodes / "node_year.csv.gz"
         return make_graph(
             f"ogbn-{dataset}",
@@ -111,8 +110,6 @@ class Ogb(GraphSource):
             if ends.shape[1] < len(piece):
                 break
             if sums is None:
-                if nodes * piece.shape[1] > 2**31:
-                    raise InputError(f"{path}: {piece.shape[1]} columns, which is too many for {nodes} nodes")
                 sums = np.zeros((nodes, piece.shape[1]))
             for column in range(piece.shape[1]):
                 for end in ends:
@@ -126,8 +123,7 @@ class Ogb(GraphSource):
         path = raw / "species.csv.gz"
         species = self._numbers(path if path.is_file() else raw / "node_species.csv.gz", 1)[:, 0]
         names, numbers = np.unique(species, return_inverse=True)
-        if len(numbers) != nodes:
-            raise InputError(f"{raw}: node_species.csv.gz: expected {nodes} rows, found {len(numbers)}")
+        _check_rows(raw, "node_species", len(numbers), nodes)
         return {"species": Groups(numbers, tuple(map(str, names.tolist())))}
 
     def _split(self, form: _Form, nodes: int) -> np.ndarray:
@@ -159,6 +155,11 @@ def _dataset_of(folder: Path) -> str | None:
 def _check_count(path: Path, count: int, what: str) -> None:
     if path.is_file() and (claimed := int(read_numbers(path, np.int64, 1)[0, 0])) != count:
         raise InputError(f"{path}: says {claimed} {what}, found {count}")
+
+
+def _check_rows(raw: Path, name: str, found: int, nodes: int) -> None:
+    if found != nodes:
+        raise InputError(f"{raw}: {name}.csv.gz: expected {nodes} rows, one per node, found {found}")
 
 
 def _check_ends(edges: np.ndarray, nodes: int, path: Path) -> None:

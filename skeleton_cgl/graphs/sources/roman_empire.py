@@ -37,6 +37,8 @@ class RomanEmpire(GraphSource):
         if edges.ndim != 2 or edges.shape[1] != 2:
             raise InputError(f"{path}: array 'edges': expected (E, 2), found {edges.shape}")
         labels = plain_array(path, "node_labels")
+        if labels.ndim != 1:
+            raise InputError(f"{path}: array 'node_labels': expected one per node, found {labels.shape}")
         split = np.full(len(labels), UNUSED)
         for part, name in enumerate(_MASKS):
             masks = plain_array(path, name)
