@@ -96,7 +96,7 @@ def test_failures_end_with_a_summary_and_exit_code_1(run: Run, study: Path, tmp_
 
 
 @pytest.mark.parametrize(
-    "kind", ["methods", "backbones", "graph-backbones", "datasets", "scenarios", "figures", "metrics"]
+    "kind", ["methods", "backbones", "graph-backbones", "datasets", "graph-datasets", "scenarios", "figures", "metrics"]
 )
 def test_what_can_be_named_is_listed_with_a_word_on_each(run: Run, kind: str) -> None:
     code, text, _ = run("ls", kind)

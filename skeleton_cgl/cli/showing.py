@@ -115,7 +115,9 @@ def draw(
 @showing.command()
 def ls(
     kind: Annotated[
-        Literal["methods", "backbones", "graph-backbones", "datasets", "scenarios", "figures", "metrics"],
+        Literal[
+            "methods", "backbones", "graph-backbones", "datasets", "graph-datasets", "scenarios", "figures", "metrics"
+        ],
         typer.Argument(show_default=False),
     ],
 ) -> None:
