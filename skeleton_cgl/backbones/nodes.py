@@ -5,12 +5,22 @@ from typing import Any
 from torch import Tensor
 
 from skeleton_cgl.graphs.batches import Paths, Places, Table
+from skeleton_cgl.graphs.links import Links
 from skeleton_cgl.graphs.sparse import dropout
 
 
 def paths_of(places: Places, hops: int, whole: bool) -> Paths:
     """Return the links of so many layers; whole: all of them, of which BatchNorm takes its statistics in training."""
     return Paths.through_all(places.links, places.at.flatten(), hops) if whole else places.towards(hops)
+
+
+def sums_first(links: Links, inputs: int, width: int) -> bool:
+    """Return whether summing over neighbours before a product by weights (inputs, width) is less work than after it.
+
+    Where it is the same, after: what is summed need not be kept for the gradient then.
+    """
+    nodes, sources = links.pattern.shape
+    return len(links) * inputs + nodes * inputs * width < len(links) * width + sources * inputs * width
 
 
 def dropped(features: Table, share: float, training: bool) -> Table:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from skeleton_cgl.backbones.backbone import Backbone
 from skeleton_cgl.backbones.convolution import attention_of, check_size
-from skeleton_cgl.backbones.nodes import check_share, dropped, paths_of
+from skeleton_cgl.backbones.nodes import check_share, dropped, paths_of, sums_first
 from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.graphs.batches import Features, Paths, Places
 from skeleton_cgl.graphs.links import Links, Weighting, check_weighting
@@ -28,8 +28,7 @@ class GraphConvolution(nn.Module):
 
     def forward(self, features: Features, links: Links, weighting: Weighting) -> Tensor:
         """Return (nodes, width) from the features (sources, inputs) of the links' sources."""
-        inputs, width = self.weight.shape
-        if isinstance(features, Tensor) and inputs <= width:
+        if isinstance(features, Tensor) and sums_first(links, *self.weight.shape):
             return self.of_sums(links.sum(features, weighting))
         found = links.sum(features.matmul(self.weight), weighting)
         return found if self.bias is None else found + self.bias

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from skeleton_cgl.backbones.backbone import Backbone
 from skeleton_cgl.backbones.convolution import attention_of, check_size
-from skeleton_cgl.backbones.nodes import check_share, dropped, paths_of
+from skeleton_cgl.backbones.nodes import check_share, dropped, paths_of, sums_first
 from skeleton_cgl.graphs.batches import Features, Paths, Places
 from skeleton_cgl.graphs.links import Links
 
@@ -28,7 +28,7 @@ class GraphIsomorphism(nn.Module):
 
     def forward(self, features: Features, links: Links) -> Tensor:
         """Return (nodes, width) from the features (sources, inputs) of the links' sources."""
-        if isinstance(features, Tensor) and self.first.shape[0] <= self.first.shape[1]:
+        if isinstance(features, Tensor) and sums_first(links, *self.first.shape):
             return self.of_sums(links.own(features), links.sum(features))
         # The sum of the products is the product of the sums.
         projected = features.matmul(self.first)
