@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.graphs.links import Links
+from skeleton_cgl.graphs.links import Links, Part
 from skeleton_cgl.graphs.sparse import SparseFeatures
 
 if TYPE_CHECKING:
@@ -157,20 +157,19 @@ class Places:
         """Return the same places in a graph around them: hop by hop, at most so many in-edges of every node, by chance.
 
         fan_outs: one per hop, beginning with the nodes asked about. Loops come along in any case. The graph has at most
-        N·m·Π(fan-outs + 1) nodes, however many links the whole one has; all layers run on all of it.
+        N·m·Π(fan-outs + 1) nodes, however many links the whole one has; all layers run on all of it. Where neighbours
+        are weighted, each that was drawn weighs as much as those it stands for, so that sums are right on average.
         """
         reached = frontier = self.at.unique()
-        edges = []
-        for fan_out in fan_outs:
-            sources, targets = self.links.sampled(frontier, fan_out, random)
-            edges.append(torch.stack([sources, targets]))
-            frontier = _not_in(sources.unique(), reached)
+        parts = []
+        # Who is reached last passes on what it has itself.
+        for fan_out in (*fan_outs, 0):
+            part = self.links.sampled(frontier, fan_out, random)
+            parts.append(part)
+            frontier = _not_in(self.links.sources[part.edges].unique(), reached)
             reached = torch.cat([reached, frontier]).sort().values
-        # Who was reached last passes on what it has itself.
-        sources, targets = self.links.sampled(frontier, 0, random)
-        found = torch.cat([*edges, torch.stack([sources, targets])], dim=1)
-        ends = torch.searchsorted(reached, found).cpu().numpy()
-        return self._among(reached, Links.of(ends, len(reached)).to(self.at.device))
+        edges, shares = (torch.cat(each) for each in zip(*((part.edges, part.share) for part in parts), strict=True))
+        return self._among(reached, self.links.some(Part(self.links, edges, shares), reached))
 
     def to(self, device: torch.device) -> "Places":
         if self.at.device == device:

@@ -21,17 +21,32 @@ Weighting = Literal["plain", "mean", "symmetric"]
 """plain: 1 for every edge. mean: 1/d_in(i) for j → i. symmetric: 1/√(d_out(j)·d_in(i)), loops counted in both."""
 
 
+_ALL = slice(None)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some of the edges (E,) of other links; share (E,): for how many of these each stands, where some were drawn."""
+
+    links: "Links"
+    edges: Tensor
+    shares: Tensor | None = None
+
+    @property
+    def share(self) -> Tensor:
+        return torch.ones_like(self.edges).double() if self.shares is None else self.shares
+
+
 @dataclass(frozen=True, eq=False)
 class Links:
     """The edges of a graph, sorted by target and then by source: its in-edges, node by node.
 
-    part_of: where these are some of the links of another graph and weigh what they weigh there, that graph's, and which
-    of its edges these are. origins (nodes,): where sources are numbered apart from targets, the numbers the nodes have
-    among them.
+    part_of: where these are some of the links of another graph, and weigh what they weigh there. origins (nodes,):
+    where sources are numbered apart from targets, the numbers the nodes have among them.
     """
 
     pattern: Pattern
-    part_of: "tuple[Links, Tensor] | None" = None
+    part_of: "Part | None" = None
     origins: Tensor | None = None
     _weights: dict[tuple[str, torch.dtype], Tensor] = field(default_factory=dict, repr=False)
 
@@ -93,17 +108,21 @@ class Links:
             self._weights[name, dtype] = self.weights(kind, dtype)[self.pattern.turned[2]]
         return self._weights[name, dtype]
 
-    def _computed(self, kind: Weighting) -> Tensor:
+    def _computed(self, kind: Weighting, edges: Tensor | slice = _ALL) -> Tensor:
+        """Return the weights of some edges."""
         if self.part_of is not None:
-            whole, edges = self.part_of
-            return whole.weights(kind, torch.float64)[edges]
-        inward = self.in_degrees.double()[self.targets]
+            found = self.part_of.links._computed(kind, self.part_of.edges[edges])
+            return found if kind == "plain" else found * self.part_of.share[edges]
+        inward = self.in_degrees[self.targets[edges]].double()
         if kind == "plain":
             return torch.ones_like(inward)
         if kind == "mean":
             return 1 / inward
-        outward = self.pattern.turned[0].diff().double()[self.sources]
-        return (inward * outward).rsqrt()
+        return (inward * self._out_degrees[self.sources[edges]]).rsqrt()
+
+    @cached_property
+    def _out_degrees(self) -> Tensor:
+        return torch.bincount(self.sources, minlength=self.nodes)
 
     def sum(self, features: Tensor, weights: Weighting | Tensor = "plain") -> Tensor:
         """Return (nodes, F): for every node the weighted sum of the features (nodes, F) at its in-edges' sources.
@@ -173,13 +192,19 @@ class Links:
         pattern, edges = self.pattern.of_rows(nodes)
         origins, places = torch.cat([pattern.columns, nodes]).unique(return_inverse=True)
         if len(origins) > most:
-            return Links(pattern, (self, edges), nodes), None
+            return Links(pattern, Part(self, edges), nodes), None
         sources, own = places.split([len(edges), len(nodes)])
-        return Links(Pattern((len(nodes), len(origins)), pattern.offsets, sources), (self, edges), own), origins
+        return Links(Pattern((len(nodes), len(origins)), pattern.offsets, sources), Part(self, edges), own), origins
 
     def own(self, table: Tensor) -> Tensor:
         """Return (nodes, F): of what the sums are made of, the rows of the nodes themselves."""
         return table if self.origins is None else table[self.origins]
+
+    def some(self, part: "Part", nodes: Tensor) -> "Links":
+        """Return a part of these links, between some nodes given in ascending order."""
+        edges, sequence = part.edges.sort()
+        sources, targets = (torch.searchsorted(nodes, ends[edges]) for ends in (self.sources, self.targets))
+        return Links(_by_target(sources, targets, len(nodes)), Part(self, edges, part.share[sequence]))
 
     def to(self, device: torch.device) -> "Links":
         return self if self.device == device else Links(self.pattern.to(device))
@@ -189,8 +214,8 @@ class Links:
         yield from self.pattern.tensors()
         yield from self._weights.values()
 
-    def sampled(self, nodes: Tensor, fan_out: int, random: np.random.Generator) -> tuple[Tensor, Tensor]:
-        """Return the sources and targets of at most `fan_out` in-edges of each of some nodes; loops stay in any case.
+    def sampled(self, nodes: Tensor, fan_out: int, random: np.random.Generator) -> "Part":
+        """Return at most `fan_out` in-edges of each of some nodes, with the weight of all; loops come on top of them.
 
         Drawn without replacement by Floyd's algorithm, for all nodes at a time: time and memory are those of the edges
         drawn, whatever the degrees.
@@ -203,9 +228,9 @@ class Links:
         # The place among a node's edges other than its loop becomes one among all of them.
         edges = starts[rows] + places
         edges += ((loops[rows] >= 0) & (edges >= loops[rows])).long()
-        edges = torch.cat([edges, loops[loops >= 0]])
-        targets = torch.cat([nodes[rows], nodes[loops >= 0]])
-        return self.sources[edges], targets
+        share = (proper.double() / proper.clamp(max=max(fan_out, 1)))[rows]
+        loops = loops[loops >= 0]
+        return Part(self, torch.cat([edges, loops]), torch.cat([share, torch.ones_like(loops).double()]))
 
     @cached_property
     def _loops(self) -> Tensor:

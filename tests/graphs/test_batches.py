@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.graphs.batches import Graphs, Paths, Places, graph_of, neighbour_sum
+from skeleton_cgl.graphs.links import Weighting
 from skeleton_cgl.graphs.sparse import SparseFeatures
 
 EDGES = np.array([[0, 1, 2, 3, 3, 1], [1, 0, 1, 3, 2, 2]])
@@ -186,6 +187,20 @@ def test_sampling_is_decided_by_its_generator_and_does_not_grow_with_the_degree(
     assert not torch.equal(one.dense_features, other.dense_features)
     wide = crowd(nodes=2000, degree=200).sampled([3, 2], np.random.default_rng(0))
     assert len(wide.links) <= 3 * (4 + 3 * 3 + 9)
+
+
+@pytest.mark.parametrize("kind", ["mean", "symmetric"])
+def test_weighted_sums_over_sampled_neighbours_are_right_on_average(kind: Weighting) -> None:
+    whole, random = crowd(), np.random.default_rng(0)
+    expected = whole.links.sum(whole.dense_features, kind)[whole.at.flatten(), 0]
+    found = []
+    for _ in range(400):
+        some = whole.sampled([10], random)
+        found.append(some.links.sum(some.dense_features, kind)[some.at.flatten(), 0])
+    drawn = torch.stack(found)
+    error = drawn.std(dim=0) / len(drawn) ** 0.5
+    assert (error > 0).all()
+    assert ((drawn.mean(dim=0) - expected).abs() < 5 * error).all()
 
 
 def test_with_room_for_all_edges_sampling_takes_them_all() -> None:

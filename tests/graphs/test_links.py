@@ -168,19 +168,21 @@ def star(degree: int) -> Links:
 def test_drawn_edges_are_different_ones_of_the_node_and_loops_stay() -> None:
     links = star(9)
     for seed in range(20):
-        sources, targets = links.sampled(torch.tensor([0, 1, 5]), 4, np.random.default_rng(seed))
-        assert Counter(targets.tolist()) == {0: 5, 1: 1}
-        assert len(set(zip(sources.tolist(), targets.tolist(), strict=True))) == 6
-        assert set(zip(sources.tolist(), targets.tolist(), strict=True)) <= set(pairs(links))
-        assert {(0, 0), (9, 1)} <= set(zip(sources.tolist(), targets.tolist(), strict=True))
+        part = links.sampled(torch.tensor([0, 1, 5]), 4, np.random.default_rng(seed))
+        drawn = [pairs(links)[edge] for edge in part.edges.tolist()]
+        assert Counter(target for _, target in drawn) == {0: 5, 1: 1}
+        assert len(set(drawn)) == 6
+        assert {(0, 0), (9, 1)} <= set(drawn)
+        shares = dict(zip(drawn, part.share.tolist(), strict=True))
+        assert (shares[0, 0], shares[9, 1]) == (1, 1)
+        assert sum(shares.values()) == pytest.approx(11), "those drawn stand for all"
 
 
 def test_every_edge_is_as_likely_to_be_drawn() -> None:
     links, random = star(6), np.random.default_rng(0)
     rounds = 6000
-    counts = Counter(
-        source for _ in range(rounds) for source in links.sampled(torch.tensor([0]), 2, random)[0].tolist() if source
-    )
+    parts = [links.sampled(torch.tensor([0]), 2, random) for _ in range(rounds)]
+    counts = Counter(links.sources[torch.cat([part.edges for part in parts])].tolist())
     # Six standard deviations of a binomial distribution.
     margin = 6 * (rounds * (1 / 3) * (2 / 3)) ** 0.5
     assert all(abs(counts[source] - rounds / 3) < margin for source in range(1, 7))
