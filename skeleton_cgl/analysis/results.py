@@ -18,7 +18,7 @@ from skeleton_cgl.analysis.words import unit_kind
 from skeleton_cgl.engine.rows import LearnerRow, RunRow
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.scenarios.lessons import Order
+from skeleton_cgl.scenarios.lessons import Order, UnitKind
 from skeleton_cgl.scenarios.measures import QUERIED, untrained
 
 PER_RUN = ["AA", "AF", "bound", "validation_AA", "AP", "AF_diagonal", "INT", "FWT"]
@@ -51,8 +51,8 @@ class Results:
             scores = opened.scores(metric)
             complete, missing = _parted(planned, scores.keys())
             to_go_by, self.left_out = _to_go_by(planned, complete, learners)
-            asked = _asked(opened, metric, to_go_by, len(self.study.units))
             unit = unit_kind(self.study, {run.kind for run in planned})
+            asked = _asked(opened, metric, to_go_by, len(self.study.units), unit)
             before = _untrained(opened, metric, to_go_by, len(self.study.units)) if unit == "domain" else None
         self.path = Path(store)
         self.summary: Any = None
@@ -152,14 +152,20 @@ def _scored(run: RunRow) -> ScoredRun:
     return ScoredRun(run.learner, run.repeat, run.noise, run.kind, run.order, examinations, run.floor)
 
 
-def _asked(store: Store, metric: str, runs: list[RunRow], units: int) -> np.ndarray:
+def _asked(store: Store, metric: str, runs: list[RunRow], units: int, unit: UnitKind) -> np.ndarray:
     """Return (N, 2, U): the number of test and of validation queries of every run.
 
-    It is read from one record for every split: learners have their own, repeats, and the noise floors that draw splits.
+    It is read from one record for every split: learners have their own, repeats, the noise floors that draw splits,
+    and, where units are labels, whose nodes may be divided task by task, the tasks of an order.
     """
     drawn_anew = ("splits", "both")
     splits = [
-        (run.learner, run.repeat, *((run.floor, run.noise) if run.floor in drawn_anew else ("", 0))) for run in runs
+        (
+            *(run.learner, run.repeat),
+            *((run.floor, run.noise) if run.floor in drawn_anew else ("", 0)),
+            frozenset(run.order) if unit == "label" else None,
+        )
+        for run in runs
     ]
     keys = {split: run.keys[-1] for split, run in zip(splits, runs, strict=True)}
     asked = {

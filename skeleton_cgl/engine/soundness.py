@@ -10,7 +10,7 @@ import numpy as np
 from skeleton_cgl.engine.draws import FLOORS
 from skeleton_cgl.engine.record import Record
 from skeleton_cgl.engine.rows import PlannedStudy, RunRow
-from skeleton_cgl.scenarios.lessons import Order, describe
+from skeleton_cgl.scenarios.lessons import Order, Task, describe
 from skeleton_cgl.scenarios.measures import QUERIED, Measure
 
 _KEY = re.compile(r"[0-9a-f]{32}")
@@ -106,19 +106,25 @@ def check_totals(planned: PlannedStudy, records: Mapping[str, Record]) -> None:
     """Refuse records of a study that were not asked the same: as much of every unit, as often as there are queries.
 
     Runs of one repeat at one point of a sweep share their data; runs of a floor with splits of its own have their own.
+    Of what a period has not reached, nothing is asked. Where no classes are counted, as of many labels, every task may
+    divide its data by itself, so that only stages that learned the same tasks are asked the same.
     """
     points = {learner.number: repr(learner.point) for learner in planned.learners}
     expected: dict[tuple[Any, ...], tuple[str, list[Any]]] = {}
-    stages = dict.fromkeys((_data_of(run, points[run.learner]), key) for run in planned.runs for key in run.keys)
-    for data, key in stages:
+    stages = dict.fromkeys(
+        (_data_of(run, points[run.learner]), _learned(run, step), key)
+        for run in planned.runs
+        for step, key in enumerate(run.keys, start=1)
+    )
+    for data, learned, key in stages:
         if key not in records:
             continue
         found = {(score.part, score.metric): _asked(score) for score in records[key].scores}
         _check_metrics(planned, key, {name: len(asked[0]) for name, asked in found.items()})
         for name, asked in found.items():
-            # Of what a period has not reached, nothing is asked.
             reached = tuple(number > 0 for number in asked[0])
-            first, wanted = expected.setdefault((data, name, reached), (key, asked))
+            apart = None if asked[1] is not None else learned
+            first, wanted = expected.setdefault((data, name, reached, apart), (key, asked))
             if asked != wanted:
                 raise ValueError(f"records {first} and {key} of one repeat: {' '.join(name)}: not asked the same")
 
@@ -126,6 +132,11 @@ def check_totals(planned: PlannedStudy, records: Mapping[str, Record]) -> None:
 def _data_of(run: RunRow, point: str) -> tuple[Any, ...]:
     """Return what tells the data of runs apart."""
     return (point, run.repeat, *((run.floor, run.noise) if run.floor in _NEW_SPLIT else ()))
+
+
+def _learned(run: RunRow, step: int) -> frozenset[Task]:
+    """Return the tasks that a run has learned after a step; all of its order where lessons are not tasks."""
+    return frozenset(run.order[:step] if len(run.keys) == len(run.order) else run.order)
 
 
 def _asked(score: Measure) -> list[Any]:

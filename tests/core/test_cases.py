@@ -115,6 +115,29 @@ def test_forward_transfer_is_counted_from_what_the_untrained_learner_knew(folder
     assert Results(tmp_path / "again.db").runs().equals(results.runs())
 
 
+def test_an_export_of_labels_that_are_divided_task_by_task_can_be_read_again(tmp_path: Path) -> None:
+    study = Study(
+        name="labels",
+        scenario={"kind": "multilabel", "setting": "task-il", "grouping": "random"},
+        backbone={"name": "gcn", "width": 8},
+        methods=["bare"],
+        orders={"tasks": 2, "classes": 2},
+        training={"epochs": 1, "device": "cpu"},
+    )
+    path = tmp_path / "labels.db"
+    run_study(study, path, progress=False)
+    with Store(path, must_exist=True) as store:
+        export(store, tmp_path / "labels.csv.gz")
+    import_file(tmp_path / "labels.csv.gz", tmp_path / "again.db")
+    assert same_records(path, tmp_path / "again.db")
+    results, records = Results(path), records_of(path)
+    with Store(path, must_exist=True) as store:
+        for place, run in enumerate(store.runs(results.study.number)):
+            asked = records[run.keys[-1]].measure("test", results.study.metrics[0]).asked
+            assert results.scores.asked[place, 0].tolist() == asked.tolist()
+    assert len({tuple(asked) for asked in results.scores.asked[:, 0].tolist()}) > 1
+
+
 def test_records_come_back_from_an_export(case: Case, store: Path, tmp_path: Path) -> None:
     with Store(store, must_exist=True) as opened:
         export(opened, tmp_path / "case.csv.gz")
