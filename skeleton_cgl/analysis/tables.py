@@ -69,15 +69,19 @@ def study_table(findings: Findings, columns: Sequence[str] = (), further: Sequen
 
 def _score_note(findings: Findings) -> list[str]:
     """Return what the score is, where a study has others than accuracy, and how a task comes by its own."""
-    metric = findings.scores.metric
+    metric, unit = findings.scores.metric, findings.scores.unit
     recorded = findings.study.metrics if findings.study else (metric,)
     if recorded == ("accuracy",):
         return []
-    micro = "micro: a task's is the share of its queries that are answered rightly"
-    macro = f"macro: a task's is the mean over its {PLURAL[findings.scores.unit]}"
+    if findings.scores.is_micro:
+        counted = ", micro: a task's is the share of its queries that are answered rightly"
+    elif unit in ("class", "label"):
+        counted = f", macro: a task's is the mean over its {PLURAL[unit]}"
+    else:
+        counted = f", macro: classes of a {unit} count equally" if metric == "accuracy" else ""
     others = [other for other in recorded if other != metric]
     also = f"; --score gives {' or '.join(others)}" if others else ""
-    return [f"Score: {metric.replace('_', ' ')}, {micro if findings.scores.is_micro else macro}{also}."]
+    return [f"Score: {metric.replace('_', ' ')}{counted}{also}."]
 
 
 def performance_table(scores: Scores, study: StudyRow | None = None) -> Table:

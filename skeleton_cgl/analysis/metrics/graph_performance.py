@@ -55,5 +55,5 @@ def _reason(findings: Findings, learner: LearnerRow, field: str) -> str:
     if field == "FWT":
         if findings.scores.unit != "domain":
             return f"no FWT: it is of domain orders; what comes next is a {findings.scores.unit} here"
-        return "no FWT: the untrained learner was not asked, or there is one task only"
+        return "no FWT: what comes next is not asked about before it is learned, or there is one task only"
     return ""
