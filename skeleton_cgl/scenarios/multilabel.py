@@ -238,12 +238,20 @@ class MultilabelScenario:
 
     def queries(self, prefix: Prefix) -> Queries:
         """Return the queries of all lessons so far; in domain-il on the whole graph, of all domains."""
-        steps, _, nodes = self._pairs(prefix)
-        asked = self._views.asked(prefix, steps, nodes)
-        return Queries(asked.pool, asked.ids, self._revealed(steps, asked))
+        asked, _ = self._asked(prefix)
+        steps = self._pairs(prefix)[0][asked.sequence] if self._reveals else np.full(len(asked.ids), -1)
+        return Queries(asked.pool, asked.ids, torch.from_numpy(steps))
 
-    def _revealed(self, steps: np.ndarray, asked: Asked) -> Tensor:
-        return torch.from_numpy(steps[asked.sequence] if self._reveals else np.full(len(steps), -1))
+    def _asked(self, prefix: Prefix) -> tuple[Asked, np.ndarray]:
+        """Return the queries, and by which of them (P,) each of the pairs is asked about."""
+        steps, _, nodes = self._pairs(prefix)
+        if self._reveals or self._views.name == "own":
+            asked = self._views.asked(prefix, steps, nodes)
+            return asked, np.argsort(asked.sequence)
+        # Once, however many lessons a node is in: it would tell in how many of them it has labels.
+        distinct, place = np.unique(nodes, return_inverse=True)
+        asked = self._views.asked(prefix, np.full(len(distinct), -1), distinct)
+        return asked, np.argsort(asked.sequence)[place]
 
     def _lessons_asked(self, prefix: Prefix) -> list[Task]:
         taught = [lesson.units for lesson in prefix]
@@ -252,7 +260,7 @@ class MultilabelScenario:
         return [*taught, *(task for task in self.default if task not in taught)]
 
     def _pairs(self, prefix: Prefix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the so manieth lesson, the part and the node (Q,) of every query."""
+        """Return the so manieth lesson, the part and the node (P,) of all that is asked about."""
         found = []
         for step, units in enumerate(self._lessons_asked(prefix)):
             parts = self._parts_of(units)
@@ -268,9 +276,9 @@ class MultilabelScenario:
         labels met up to that task, on its queries (AGALE).
         """
         steps, parts, nodes = self._pairs(prefix)
-        asked = self._views.asked(prefix, steps, nodes)
-        check_shape(answers, len(nodes), len(self.outputs))
-        steps, parts, nodes = (column[asked.sequence] for column in (steps, parts, nodes))
+        asked, rows_of_pairs = self._asked(prefix)
+        check_shape(answers, len(asked.ids), len(self.outputs))
+        answers = answers[torch.from_numpy(rows_of_pairs)]
         revealed = torch.from_numpy(steps if self._reveals else np.full(len(steps), -1))
         among = scopes([self._about(lesson.units) for lesson in prefix], len(self.outputs))[revealed]
         measures: list[Measure] = []

@@ -81,17 +81,17 @@ class Surroundings:
     def own(self, lessons: Sequence[np.ndarray], remembered: Sequence[np.ndarray]) -> GraphPool:
         """Return the subgraph of the nodes of the latest lesson: CGLB's view without edges between tasks, and AGALE's.
 
-        A sample has the number `numbers_in(step, nodes)` of its lesson and node. What may be remembered of earlier
-        lessons is there as nodes without neighbours, which take part only where they are asked for.
+        A sample has the number `numbers_in` gives its lesson and node. What may be remembered of earlier lessons is
+        there as nodes without neighbours, which take part only where they are asked for.
         """
         step = len(lessons) - 1
-        past = [numbers_in(place, nodes, self.nodes) for place, nodes in enumerate(remembered[:step])]
-        numbers = np.concatenate([*past, numbers_in(step, lessons[step], self.nodes)])
+        nodes = [*remembered[:step], lessons[step]]
+        numbers = np.concatenate([numbers_in(lessons, place, each) for place, each in enumerate(nodes)])
         alone = len(numbers) - len(lessons[step])
         components = np.concatenate([1 + np.arange(alone), np.zeros(len(lessons[step]), dtype=np.int64)])
         places = Places.of(
             self._among(lessons[step]) + alone,
-            self.features[numbers % self.nodes],
+            self.features[np.concatenate(nodes)],
             np.arange(len(numbers))[:, None],
             self.self_loops,
             numbers=numbers,
@@ -101,38 +101,29 @@ class Surroundings:
 
     def _side_by_side(self, lessons: Sequence[np.ndarray]) -> GraphPool:
         """Return the subgraphs of all lessons side by side, without an edge between them."""
-        edges, numbers, steps = self._union(lessons)
-        places = Places.of(
-            edges,
-            self.features[numbers % self.nodes],
-            np.arange(len(numbers))[:, None],
-            self.self_loops,
-            numbers=numbers,
-            components=steps,
-        )
-        return GraphPool(places)
+        edges, nodes = self._union(lessons)
+        steps = np.repeat(np.arange(len(lessons)), [len(each) for each in lessons])
+        at = np.arange(len(nodes))[:, None]
+        return GraphPool(Places.of(edges, self.features[nodes], at, self.self_loops, components=steps))
 
     def asked_side_by_side(self, lessons: Sequence[np.ndarray], steps: np.ndarray, nodes: np.ndarray) -> "Asked":
         """Return nodes (Q,), each in the subgraph of the so manieth lesson (Q,), as queries in a random sequence.
 
         Neither the numbers of samples nor those of nodes tell the lesson.
         """
-        edges, numbers, _ = self._union(lessons)
-        place = np.random.default_rng(seed_of("places", len(numbers))).permutation(len(numbers))
+        edges, union = self._union(lessons)
+        place = np.random.default_rng(seed_of("places", len(union))).permutation(len(union))
         sequence = _sequence(len(nodes))
-        wanted = numbers_in(steps, nodes, self.nodes)[sequence]
-        at = place[np.searchsorted(numbers, wanted)]
-        features = self.features[(numbers % self.nodes)[np.argsort(place)]]
+        at = place[numbers_in(lessons, steps, nodes)[sequence]]
+        features = self.features[union[np.argsort(place)]]
         places = Places.of(place[edges], features, at[:, None], self.self_loops)
         return Asked(GraphPool(places), torch.arange(len(at)), sequence)
 
-    def _union(self, lessons: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the edges of subgraphs side by side; of their nodes, the numbers (ascending) and the lessons."""
+    def _union(self, lessons: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the edges and the nodes of subgraphs side by side."""
         starts = np.cumsum([0, *map(len, lessons)])
         edges = [self._among(nodes) + start for nodes, start in zip(lessons, starts, strict=False)]
-        numbers = [numbers_in(step, nodes, self.nodes) for step, nodes in enumerate(lessons)]
-        steps = np.repeat(np.arange(len(lessons)), [len(nodes) for nodes in lessons])
-        return np.concatenate(edges, axis=1), np.concatenate(numbers), steps
+        return np.concatenate(edges, axis=1), np.concatenate(lessons)
 
     def _among(self, nodes: np.ndarray) -> np.ndarray:
         """Return the edges between nodes, which are given ascending, by their places among them."""
@@ -185,8 +176,10 @@ class Views:
 
     def numbers(self, prefix: Prefix, nodes: np.ndarray) -> Tensor:
         """Return the numbers of the samples that are nodes of the last lesson of a prefix."""
-        own = numbers_in(len(prefix) - 1, nodes, self._graph.nodes) if self.name == "own" else nodes
-        return torch.from_numpy(own)
+        if self.name != "own":
+            return torch.from_numpy(nodes)
+        lessons = [self._nodes(lesson.units) for lesson in prefix]
+        return torch.from_numpy(numbers_in(lessons, len(prefix) - 1, nodes))
 
     def asked(self, prefix: Prefix, steps: np.ndarray, nodes: np.ndarray) -> Asked:
         """Return nodes (Q,) of the so manieth lessons (Q,) as queries on the view of a prefix."""
@@ -200,9 +193,16 @@ def _sequence(number: int) -> np.ndarray:
     return np.random.default_rng(seed_of("queries", number)).permutation(number)
 
 
-def numbers_in(step: int | np.ndarray, nodes: np.ndarray, number_of_nodes: int) -> np.ndarray:
-    """Return the numbers of samples that are nodes in the own view of the so manieth lesson."""
-    return np.asarray(step * number_of_nodes + nodes)
+def numbers_in(lessons: Sequence[np.ndarray], steps: int | np.ndarray, nodes: np.ndarray) -> np.ndarray:
+    """Return the numbers of samples that are nodes in the own views of the so manieth lessons.
+
+    It is their place where the nodes of all lessons, ascending, stand one lesson after the other: it stays the same
+    whatever comes later, and tells nothing of it.
+    """
+    # More than the largest node, so that pairs of lesson and node are ascending numbers.
+    apart = 1 + max(int(each.max(initial=0)) for each in lessons)
+    every = np.concatenate([step * apart + each for step, each in enumerate(lessons)])
+    return np.searchsorted(every, steps * apart + nodes)
 
 
 def _digest_of(places: Places) -> str:

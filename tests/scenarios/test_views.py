@@ -13,6 +13,7 @@ NODES = 12
 EDGES = np.array([[0, 1, 2, 3, 4, 5, 6, 7, 0, 4], [1, 0, 3, 2, 5, 4, 7, 6, 4, 0]])
 FEATURES = np.arange(NODES, dtype=np.float32)[:, None]
 UNIT = np.array([0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2])
+LESSONS = [np.arange(4), np.arange(4, 8)]
 
 
 def views(name: str) -> Views:
@@ -70,7 +71,7 @@ def test_the_own_view_has_the_last_lesson_alone_and_memories_stand_alone() -> No
     assert nodes_at(alone) == [4, 7]
     assert edges_of(alone) == SECOND
     assert len(alone.features) == 4
-    remembered = torch.from_numpy(numbers_in(0, np.array([1]), NODES))
+    remembered = torch.from_numpy(numbers_in(LESSONS, 0, np.array([1])))
     both = places.rows(torch.cat([ids, remembered]))
     assert nodes_at(both) == [4, 7, 1]
     assert edges_of(both) == SECOND
@@ -82,7 +83,7 @@ def test_together_the_lessons_stand_side_by_side() -> None:
     prefix = task_lessons(((0,), (1,)))
     places = views("own").pool(prefix).together.whole()
     ids = torch.from_numpy(
-        np.concatenate([numbers_in(0, np.array([0, 3]), NODES), numbers_in(1, np.array([4]), NODES)])
+        np.concatenate([numbers_in(LESSONS, 0, np.array([0, 3])), numbers_in(LESSONS, 1, np.array([4]))])
     )
     assert nodes_at(places.rows(ids)) == [0, 3, 4]
     assert edges_of(places.rows(ids)) == WITHIN | SECOND
