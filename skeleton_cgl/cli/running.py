@@ -54,21 +54,23 @@ def search(
     mix: Mix = False,
     traceback: Traceback = False,
 ) -> None:
-    """Try every combination of a grid of method parameters; write the winners by validation AA as a study fragment.
+    """Try every combination of a grid of parameters; write the winners by validation AA as a study fragment.
+
+    The grid has parameters of methods, `ewc: {strength: [1, 100]}`, fields of the recipe, `training: {learning_rate:
+    [0.001, 0.01]}`, and parameters of the backbones, `backbone: {dropout: [0, 0.5]}`. A study has one recipe: the
+    fragment has the recipe and backbone at which methods are best in the mean, each with its best parameters there, and
+    tells in comments where a method by itself is better.
 
     Example: skeleton-cgl search experiments/ucla_grid.yaml --out experiments/ucla_best.yaml --workers 2
+    Example: skeleton-cgl search experiments/begin_grid.yaml --out experiments/begin_best.yaml --workers 2
     """
-    from skeleton_cgl.search import Search, run_search, write_fragment
+    from skeleton_cgl.search import Search, describe_choices, run_search, write_fragment
 
     asked = Search.from_file(study, changes or ())
     store = store or Path("results") / f"{asked.name}.db"
     results, choices = run_search(asked, store, workers=workers, cluster=cluster, retry=retry, mix=mix)
-    for choice in choices:
-        typer.echo(f"{choice.method}:")
-        for candidate in choice.tried:
-            mark = " <" if candidate is choice.winner else ""
-            typer.echo(f"  {candidate.score:.2f}  {candidate}{mark}")
     if choices:
+        typer.echo(describe_choices(asked, choices))
         write_fragment(asked, choices, out)
         typer.echo(f"{out}: the winners; `include: {out.name}` puts them into a study file beside it")
     _conclude(results, traceback)

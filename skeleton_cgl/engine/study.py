@@ -189,16 +189,14 @@ class Study(Checked):
     def from_file(cls, path: str | Path, changes: Iterable[str] = ()) -> Self:
         """Return the study in a file, some fields changed (`training.epochs=20`); unless it has a name, the file's.
 
-        The file named by `include`, sought beside this one, gives the fields that this one does not.
+        The file named by `include`, sought beside this one, gives the fields that this one does not; it may include
+        another in turn. Fields are taken whole: one file's `training` is not mixed with another's.
         """
         path = Path(path)
         fields = {"name": path.stem, **read_fields(path)}
         for change in changes:
             set_field(fields, change)
-        included = fields.pop("include", None)
-        if included is not None:
-            fields = {**read_fields(path.parent / str(included)), **fields}
-        return check(fields, cls, where=str(path))
+        return check(_with_included(fields, path), cls, where=str(path))
 
     def variants(self) -> list["Variant"]:
         """Return the studies a sweep consists of; a study without one is its only variant."""
@@ -239,6 +237,22 @@ class Study(Checked):
     def _seed(self, purpose: str) -> int:
         own: int | None = getattr(self.seeds, purpose)
         return self.seed if own is None else own
+
+
+def _with_included(fields: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Return the fields of the file at `path` with those that included files give besides, the nearer one first.
+
+    Refused: files that include one another in a circle.
+    """
+    first, met = path, [path.resolve()]
+    while (included := fields.pop("include", None)) is not None:
+        path = path.parent / str(included)
+        fields = {**read_fields(path), **fields}
+        if path.resolve() in met:
+            names = " → ".join(each.name for each in [*met, path.resolve()])
+            raise InputError(f"{first}: include: files include one another in a circle: {names}")
+        met.append(path.resolve())
+    return fields
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,12 @@ STUDY: dict[str, Any] = {
 }
 SEARCH = {
     "methods": [{"name": "ewc"}, "bare"],
-    "grid": {"ewc": {"strength": [1, 100.0], "importance": ["batch", "sample"]}},
+    "grid": {
+        "ewc": {"strength": [1, 100.0], "importance": ["batch", "sample"]},
+        "training": {"learning_rate": [0.1, 0.01]},
+        "backbone": {"width": [4, 8]},
+    },
+    "sweep": {"training.weight_decay": [0, 0.1]},
     "training": {"epochs": 1},
 }
 LAYOUT: dict[str, Any] = {
