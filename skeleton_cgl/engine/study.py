@@ -5,7 +5,7 @@ import inspect
 import itertools
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType
@@ -186,17 +186,23 @@ class Study(Checked):
         return components
 
     @classmethod
-    def from_file(cls, path: str | Path, changes: Iterable[str] = ()) -> Self:
+    def from_file(cls, path: str | Path, changes: Sequence[str] = ()) -> Self:
         """Return the study in a file, some fields changed (`training.epochs=20`); unless it has a name, the file's.
 
         The file named by `include`, sought beside this one, gives the fields that this one does not; it may include
-        another in turn. Fields are taken whole: one file's `training` is not mixed with another's.
+        another in turn. Fields are taken whole: one file's `training` is not mixed with another's. Changes are made to
+        what comes of it, so that one field of an included `training` can be changed; only `include=` comes before.
         """
         path = Path(path)
         fields = {"name": path.stem, **read_fields(path)}
-        for change in changes:
+        of_include = [change for change in changes if change.startswith("include=")]
+        for change in of_include:
             set_field(fields, change)
-        return check(_with_included(fields, path), cls, where=str(path))
+        fields = _with_included(fields, path)
+        for change in changes:
+            if change not in of_include:
+                set_field(fields, change)
+        return check(fields, cls, where=str(path))
 
     def variants(self) -> list["Variant"]:
         """Return the studies a sweep consists of; a study without one is its only variant."""

@@ -32,3 +32,17 @@ def test_a_file_that_is_included_and_not_there_is_named(tmp_path: Path) -> None:
     (tmp_path / "near.yaml").write_text("include: far.yaml\n")
     with pytest.raises(InputError, match=r"far.yaml: cannot be read"):
         Study.from_file(tmp_path / "study.yaml")
+
+
+def test_changes_reach_into_what_is_included(tmp_path: Path) -> None:
+    """One field of an included entry is changed, the others stay; another file can be included instead."""
+    (tmp_path / "study.yaml").write_text("include: near.yaml\n")
+    (tmp_path / "near.yaml").write_text(
+        "training: {epochs: 2, learning_rate: 0.5}\nmethods: [{name: ewc, strength: 3}]\n"
+    )
+    (tmp_path / "other.yaml").write_text("training: {epochs: 9, learning_rate: 0.25}\n")
+    changed = Study.from_file(tmp_path / "study.yaml", ["training.epochs=7", "methods.0.importance=sample"])
+    assert (changed.training.epochs, changed.training.learning_rate) == (7, 0.5)
+    assert changed.methods[0].parameters == {"strength": 3, "importance": "sample"}
+    other = Study.from_file(tmp_path / "study.yaml", ["training.epochs=7", "include=other.yaml"])
+    assert (other.training.epochs, other.training.learning_rate) == (7, 0.25)
