@@ -27,7 +27,7 @@ from skeleton_cgl.scenarios.views import Asked, Views
 from skeleton_cgl.seeds import seed_of
 
 SO_FAR = "average_precision_so_far"
-Score = Literal["average_precision", "roc_auc"]
+Score = Literal["average_precision", "roc_auc", "average_precision_so_far"]
 _CLASS_FIELDS = ("classes_per_task", "rest", "tasks", "classes", "grouping", "grouping_seed", "fewest_nodes")
 
 
@@ -57,7 +57,8 @@ class MultilabelSettings(ClassTasks, GraphSettings):
 
     setting: "class-il", the nodes of a task show all labels met so far, and a query asks for all of them; "task-il",
     those of the task alone; "domain-il", the groups called `domains` arrive one by one with all labels. A task has the
-    nodes with a label among its own. fewest_nodes: labels of fewer nodes are in no task. score: what leads.
+    nodes with a label among its own. fewest_nodes: labels of fewer nodes are in no task. score: what leads; in class-il
+    also "average_precision_so_far", of a task the mean over all labels met up to it, on its queries (AGALE).
     leaking_labels: as AGALE, a node that is learned from in a task shows its labels of earlier tasks also where these
     are asked about; by default it does not.
     """
@@ -125,10 +126,8 @@ class MultilabelScenario:
         self._leaks = settings.leaking_labels
         given = split.by not in ("task", "node")
         self._given = divide_nodes(split, opened, np.zeros(len(graph), dtype=np.int64), ("all",)) if given else None
-        other: Score = "roc_auc" if settings.score == "average_precision" else "average_precision"
-        self._judged = ManyLabels((settings.score, other))
-        so_far = (SO_FAR,) if settings.setting == "class-il" else ()
-        self.problem: Problem = ManyLabels((*self._judged.metrics, *so_far))
+        self.problem: Problem = ManyLabels(_metrics(settings))
+        self._judged = ManyLabels(tuple(metric for metric in self.problem.metrics if metric != SO_FAR))
         surroundings = settings.surroundings(graph)
         self._views = Views(surroundings, settings.view_name, self._nodes_of, self._training_of)
         self._divided: dict[Task, np.ndarray] = {}
@@ -322,3 +321,11 @@ class MultilabelScenario:
             values[list(lesson.units)] = by_step.values[step]
             asked[list(lesson.units)] = int((steps == step).sum())
         return Measure(part, SO_FAR, values, asked)
+
+
+def _metrics(settings: MultilabelSettings) -> tuple[str, ...]:
+    """Return the metrics, the leading one first; refuse one that the setting does not have."""
+    known = ("average_precision", "roc_auc", *((SO_FAR,) if settings.setting == "class-il" else ()))
+    if settings.score not in known:
+        raise InputError(f"scenario: score: {settings.score} is of class-il, not of {settings.setting}")
+    return (settings.score, *(metric for metric in known if metric != settings.score))

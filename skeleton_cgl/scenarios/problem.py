@@ -264,7 +264,8 @@ def _binary_score(metric: str, labels: Tensor, found: Tensor) -> float:
     # Not above: it takes a second to load, and most problems never need it.
     from sklearn import metrics
 
-    score = {"average_precision": metrics.average_precision_score, "roc_auc": metrics.roc_auc_score}[metric]
+    # Which labels and queries a mean is over is the scenario's to say.
+    score = metrics.roc_auc_score if metric == "roc_auc" else metrics.average_precision_score
     if not len(labels) or bool((labels == labels[0]).all()):
         return np.nan
     # −∞, for what was never met, is below all others; the scores know finite numbers only.
