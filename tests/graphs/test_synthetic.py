@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import average_precision_score
+from sklearn.metrics import average_precision_score, roc_auc_score
 
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.graphs.graph import Graph
@@ -93,6 +93,27 @@ def test_looks_of_classes_shift_with_domain_and_period() -> None:
         first, last = (features[(graph.labels == 3) & (groups == end)] for end in (groups.min(), groups.max()))
         moved = np.linalg.norm(first.mean(axis=0) - last.mean(axis=0))
         assert moved > 3 * np.linalg.norm(first[::2].mean(axis=0) - first[1::2].mean(axis=0))
+
+
+def test_looks_of_labels_shift_with_domain_and_company() -> None:
+    """What a linear model learns of labels on nodes with one of them in one domain, it cannot use elsewhere."""
+    graph = make("synthetic-labels", nodes=9000)
+    features, domains = np.asarray(graph.features), graph.groups["domain"].numbers
+    alone = graph.labels.sum(axis=1) == 1
+    home = (domains == 0) & alone
+    learned = home & (np.cumsum(home) % 2 == 0)
+
+    def worth(places: np.ndarray) -> float:
+        """Return the mean ROC-AUC over labels, to which it is nothing how frequent labels are."""
+        found = []
+        for label in graph.labels.T:
+            model = LogisticRegression(max_iter=300).fit(features[learned], label[learned])
+            found.append(roc_auc_score(label[places], model.decision_function(features[places])))
+        return float(np.mean(found))
+
+    assert worth(home & ~learned) > 0.95
+    assert worth((domains == 2) & alone) < 0.8
+    assert worth((domains == 0) & ~alone) < 0.8
 
 
 @pytest.mark.parametrize(

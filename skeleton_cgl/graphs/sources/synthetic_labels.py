@@ -1,7 +1,8 @@
 """The built-in graph of many labels per node: one to four that overlap, in five domains.
 
 Labels that come together in one domain do not in another, and neither the features of a node nor its neighbours tell
-all of them.
+all of them. What a label looks like differs from domain to domain, and from nodes that have it alone to those that have
+others too, so that who learns some labels after others has something to forget.
 """
 
 import numpy as np
@@ -23,16 +24,16 @@ from skeleton_cgl.graphs.source import GraphSource
 from skeleton_cgl.seeds import seed_of
 
 _DOMAINS = 5
-_FEATURES = 16
+_FEATURES = 32
 _LINKS_PER_NODE = 4
-_SAME_LABEL, _SAME_DOMAIN = 0.85, 0.8
+_SAME_LABEL, _SAME_DOMAIN = 0.8, 0.8
 """The share of links that stay with one of the own labels, and inside the own domain, for certain."""
 _NUMBERS = (0.5, 0.3, 0.15, 0.05)
 """The share of nodes with one, two, three and four labels."""
 _TOGETHER = 3.0
 """How far the logarithms are apart of how likely labels come together in a domain."""
-_EVERYWHERE, _HERE, _NOISE = 0.3, 1.0, 0.15
-"""How much features tell of a label as it looks in all domains, in this one, and of nothing."""
+_EVERYWHERE, _HERE, _NOISE = 0.35, 1.0, 0.15
+"""How much features tell of a label as it looks everywhere, as it looks here and in this company, and of nothing."""
 
 
 class SyntheticLabels(GraphSource):
@@ -83,12 +84,15 @@ class SyntheticLabels(GraphSource):
     def _features(self, labels: np.ndarray, domains: np.ndarray, random: np.random.Generator) -> np.ndarray:
         """Return (N, F): the sum of what a node's labels look like, everywhere and in its domain, and noise.
 
-        In its domain a label looks like another one does in another domain; a shift of its own tells each domain.
+        In its domain, and again in the company of other labels, a label looks like another one does elsewhere; shifts
+        of their own tell domains and company.
         """
         everywhere, here = directions(random, 2, self.labels, _FEATURES)
-        shift = directions(random, _DOMAINS, _FEATURES)
-        meant = _EVERYWHERE * labels @ everywhere + _HERE * shift[domains]
-        for domain in range(_DOMAINS):
-            inside = domains == domain
-            meant[inside] += _HERE * labels[inside] @ np.roll(here, -domain, axis=0)
+        shift = directions(random, _DOMAINS, 2, _FEATURES)
+        company = (labels.sum(axis=1) > 1).astype(np.int64)
+        meant = _EVERYWHERE * labels @ everywhere + _HERE * shift[domains, company]
+        for domain, others in np.ndindex(_DOMAINS, 2):
+            inside = (domains == domain) & (company == others)
+            turned = np.roll(here, -domain - others * (self.labels // 2), axis=0)
+            meant[inside] += _HERE * labels[inside] @ turned
         return rounded(meant + _NOISE * random.normal(size=meant.shape))
