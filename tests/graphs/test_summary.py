@@ -95,9 +95,9 @@ def test_edges_are_shared_out_among_the_classes_they_lead_to(small: Graph) -> No
 
 
 def test_an_edge_between_several_labels_counts_for_every_pair_in_equal_parts() -> None:
-    labels = np.array([[1, 1, 0], [0, 1, 1], [0, 0, 1]])
-    graph = make_graph("labels", np.array([[0, 2], [1, 0]]), np.ones((3, 1)), labels)
-    expected = [[0, 1 / 2, 1 / 2], [0, 1 / 2, 1 / 2], [1 / 2, 1 / 2, 0]]
+    labels = np.array([[1, 1, 0], [0, 1, 1], [0, 0, 1], [1, 0, 0]])
+    graph = make_graph("labels", np.array([[0, 2, 2], [1, 0, 3]]), np.ones((4, 1)), labels)
+    expected = [[0, 1 / 2, 1 / 2], [0, 1 / 2, 1 / 2], [3 / 4, 1 / 4, 0]]
     np.testing.assert_allclose(class_shares(graph), expected)
 
 
