@@ -6,6 +6,7 @@ import random
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, is_dataclass
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -103,6 +104,13 @@ def _beside_state_dict(module: nn.Module) -> dict[str, Any]:
     return found
 
 
+def _held(value: Any) -> dict[str, Any]:
+    """Return the attributes of an object; of a frozen value its fields: what else it has, it computed of them."""
+    if is_dataclass(value) and getattr(type(value), "__dataclass_params__").frozen:  # noqa: B009
+        return {each.name: getattr(value, each.name) for each in fields(value) if each.compare}
+    return vars(value)
+
+
 def _digest(value: Any, within: tuple[int, ...]) -> str:
     """Return the digest of a value inside of those whose ids are `within`."""
     kind = type(value)
@@ -133,7 +141,7 @@ def _digest(value: Any, within: tuple[int, ...]) -> str:
     if isinstance(value, FunctionType | MethodType | BuiltinFunctionType):
         return value.__qualname__
     if hasattr(value, "__dict__"):
-        return _hash(kind.__qualname__, _digest(vars(value), inside))
+        return _hash(kind.__qualname__, _digest(_held(value), inside))
     try:
         return _hash(pickle.dumps(value))
     except (TypeError, AttributeError, pickle.PicklingError):
