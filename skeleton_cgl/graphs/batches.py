@@ -200,7 +200,7 @@ class Paths:
     links: tuple[Links, ...]
     nodes: tuple[Tensor | None, ...]
     at: Tensor
-    _cut: dict[str, Any] = field(default_factory=dict, repr=False)
+    _cut: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def through_all(cls, links: Links, at: Tensor, hops: int) -> "Paths":

@@ -48,7 +48,7 @@ class Links:
     pattern: Pattern
     part_of: "Part | None" = None
     origins: Tensor | None = None
-    _weights: dict[tuple[str, torch.dtype], Tensor] = field(default_factory=dict, repr=False)
+    _weights: dict[tuple[str, torch.dtype], Tensor] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, edges: np.ndarray, nodes: int, self_loops: bool = False) -> "Links":
