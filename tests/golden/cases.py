@@ -81,6 +81,11 @@ def _graph(kind: str, method: str = "bare", orders: dict[str, Any] = _CLASS_ORDE
     return Case(words, method, {"name": "skeleton-gcn", "width": 4}, {"kind": kind, **fields}, orders=orders)
 
 
+def _nodes(name: str, method: str = "twp", **parameters: Any) -> Case:
+    words = _words(f"{name} for nodes", {"method": method, **parameters})
+    return Case(words, method, {"name": name, **parameters}, {"kind": _made_up("nodes")})
+
+
 def _made_up(name: str) -> str:
     return f"{name}.py"
 
@@ -125,6 +130,12 @@ CASES = (
     _graph(_made_up("links"), "lwf", _DOMAIN_ORDER),
     _graph(_made_up("stream")),
     _graph(_made_up("whole_graphs"), "twp"),
+    _nodes("gcn", preset="begin", width=4),
+    _nodes("gcn", "bare", preset="cglb", width=4),
+    _nodes("gcn", preset="agale", width=4, dropout=0.0),
+    _nodes("gat", width=4, heads=2),
+    _nodes("gin", width=4),
+    _nodes("sgc", "ewc", width=4),
 )
 
 
