@@ -21,7 +21,7 @@ from tests.conftest import Run
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "models" / "README.md").read_text(encoding="utf-8")
-MY_NET, _, _, RESERVOIR = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+MY_NET, *_, RESERVOIR = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
 SLOW = (repeats_itself, keeps_nothing_outside)
 
 

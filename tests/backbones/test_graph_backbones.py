@@ -1,8 +1,12 @@
 """GCN, GAT, GIN and SGC for nodes: what DGL's layers compute with the same weights, sparse or dense, all or a few."""
 
 import os
+import re
+import textwrap
 from collections.abc import Callable
 from dataclasses import replace
+from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +21,10 @@ from skeleton_cgl.backbones.graphs.gat import GAT
 from skeleton_cgl.backbones.graphs.gcn import GCN
 from skeleton_cgl.backbones.graphs.gin import GIN
 from skeleton_cgl.backbones.graphs.sgc import SGC
+from skeleton_cgl.engine.checking import check_subject
+from skeleton_cgl.engine.checking.of_backbones import answers_each_by_itself, arranges, gives_embeddings
+from skeleton_cgl.engine.checking.promise import Verdict
+from skeleton_cgl.engine.checking.subject import find_subject
 from skeleton_cgl.engine.learners import make_learner
 from skeleton_cgl.engine.study import Component
 from skeleton_cgl.errors import InputError
@@ -28,6 +36,7 @@ from skeleton_cgl.scenarios.scenario import Facts
 
 os.environ.setdefault("DGLBACKEND", "pytorch")
 
+MODELS = Path(__file__).parents[2] / "models"
 NODES, FEATURES, WIDTH = 24, 6, 8
 _RANDOM = np.random.default_rng(0)
 EDGES = np.unique(_RANDOM.integers(0, NODES, (2, 40)), axis=1)
@@ -366,3 +375,37 @@ def test_a_graph_sampled_whole_gives_the_same_embeddings(name: str) -> None:
     inputs = places(FEW)
     sampled = backbone.arrange(inputs).sampled([NODES] * 4, np.random.default_rng(0))
     torch.testing.assert_close(backbone(sampled), backbone(inputs))
+
+
+def test_the_backbone_for_nodes_of_ones_own_is_that_of_dgl_and_keeps_its_promises() -> None:
+    from dgl.nn.pytorch import SAGEConv
+
+    path = str(MODELS / "sage.py")
+    backbone: Any = make_backbone(path, {"width": WIDTH}, Facts("graph", {"features": FEATURES}), seed=0).double()
+    inputs = places(FEW, sparse=True)
+    hidden = inputs.dense_features
+    for layer in backbone.layers:
+        convolution = SAGEConv(hidden.shape[1], WIDTH, "mean").double()
+        values = {
+            "fc_self.weight": layer.own.weight,
+            "fc_self.bias": layer.own.bias,
+            "fc_neigh.weight": layer.neighbours.weight,
+            "fc_neigh.bias": torch.zeros(WIDTH, dtype=torch.float64),
+        }
+        values = {name: value for name, value in values.items() if name in dict(convolution.named_parameters())}
+        hidden = layer.norm(torch.func.functional_call(convolution, values, (inputs.graph, hidden))).relu()
+    torch.testing.assert_close(backbone(inputs), hidden[inputs.at.flatten()])
+    subject = find_subject(path, data="graph")
+    findings = check_subject(subject, [arranges, gives_embeddings, answers_each_by_itself])
+    assert {finding.verdict for finding in findings} == {Verdict.KEPT}
+
+
+def test_the_page_shows_that_backbone_as_it_is_and_names_what_places_have() -> None:
+    page, code = ((MODELS / name).read_text(encoding="utf-8") for name in ("README.md", "sage.py"))
+    section = page.partition("## For nodes of a graph")[2].partition("\n# ")[0]
+    (block,) = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
+    assert textwrap.indent(block, "    ").strip() in code
+    named = re.findall(r"^\| (`.*?) \|", section, flags=re.MULTILINE)[1:]
+    inputs = places()
+    for path in re.findall(r"`([\w.]+)", " ".join(named)):
+        assert attrgetter(path)(inputs) is not None
