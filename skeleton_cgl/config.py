@@ -6,7 +6,7 @@ Every kind of file a user writes (layouts, studies) is a pydantic model derived 
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -154,7 +154,10 @@ def _fields_at(model: type[BaseModel], location: tuple[Any, ...]) -> list[str]:
     """Return the field names of the model found by following `location` through nested models."""
     for part in location:
         inner = model.model_fields.get(str(part))
-        if inner is None or not (isinstance(inner.annotation, type) and issubclass(inner.annotation, BaseModel)):
+        # Of a field that may be None, the model is one of its types.
+        kinds = () if inner is None else get_args(inner.annotation) or (inner.annotation,)
+        found = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
+        if not found:
             return []
-        model = inner.annotation
+        model = found[0]
     return list(model.model_fields)

@@ -62,6 +62,7 @@ _FIRST_CLASS = {"ucla": "pick up with one hand", "ntu": "drink water"}
 """By what a data set is known: the name of its first class, as `prepare` gives it."""
 _TRAINING = {"epochs": 100, "learning_rate": 0.001, "batch_size": None, "optimizer": "adam", "weight_decay": 0}
 _TRAINING |= {"reset_optimizer": False, "patience": None, "head_steps": "shared", "precision": "float32"}
+_TRAINING |= {"plateau": None, "recalibrate": False, "fan_outs": None}
 _FULL_BATCH = 10_000
 """The published size of a batch, larger than any task: all samples at once."""
 _SCENARIO = {"kind": "skeleton", "setting": "class-il"}
