@@ -23,7 +23,7 @@ from skeleton_cgl.scenarios.node_split import NodeSplit, divide_nodes
 from skeleton_cgl.scenarios.opened import Opened
 from skeleton_cgl.scenarios.problem import ManyLabels, Problem, Truth, scopes
 from skeleton_cgl.scenarios.scenario import Experience, Facts, Need, Queries, Samples
-from skeleton_cgl.scenarios.views import Asked, Views
+from skeleton_cgl.scenarios.views import Views, sequence_of
 from skeleton_cgl.seeds import seed_of
 
 SO_FAR = "average_precision_so_far"
@@ -237,20 +237,21 @@ class MultilabelScenario:
 
     def queries(self, prefix: Prefix) -> Queries:
         """Return the queries of all lessons so far; in domain-il on the whole graph, of all domains."""
-        asked, _ = self._asked(prefix)
-        steps = self._pairs(prefix)[0][asked.sequence] if self._reveals else np.full(len(asked.ids), -1)
-        return Queries(asked.pool, asked.ids, torch.from_numpy(steps))
+        steps, nodes, _ = self._asked(prefix)
+        asked = self._views.asked(prefix, steps, nodes)
+        return Queries(asked.pool, asked.ids, self._revealed(steps[asked.sequence]))
 
-    def _asked(self, prefix: Prefix) -> tuple[Asked, np.ndarray]:
-        """Return the queries, and by which of them (P,) each of the pairs is asked about."""
+    def _revealed(self, steps: np.ndarray) -> Tensor:
+        return torch.from_numpy(steps if self._reveals else np.full(len(steps), -1))
+
+    def _asked(self, prefix: Prefix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return lesson and node (Q,) of every query, and by which of these (P,) each of the pairs is asked about."""
         steps, _, nodes = self._pairs(prefix)
         if self._reveals or self._views.name == "own":
-            asked = self._views.asked(prefix, steps, nodes)
-            return asked, np.argsort(asked.sequence)
+            return steps, nodes, np.arange(len(nodes))
         # Once, however many lessons a node is in: it would tell in how many of them it has labels.
         distinct, place = np.unique(nodes, return_inverse=True)
-        asked = self._views.asked(prefix, np.full(len(distinct), -1), distinct)
-        return asked, np.argsort(asked.sequence)[place]
+        return np.full(len(distinct), -1), distinct, place
 
     def _lessons_asked(self, prefix: Prefix) -> list[Task]:
         taught = [lesson.units for lesson in prefix]
@@ -275,11 +276,10 @@ class MultilabelScenario:
         labels met up to that task, on its queries (AGALE).
         """
         steps, parts, nodes = self._pairs(prefix)
-        asked, rows_of_pairs = self._asked(prefix)
-        check_shape(answers, len(asked.ids), len(self.outputs))
-        answers = answers[torch.from_numpy(rows_of_pairs)]
-        revealed = torch.from_numpy(steps if self._reveals else np.full(len(steps), -1))
-        among = scopes([self._about(lesson.units) for lesson in prefix], len(self.outputs))[revealed]
+        _, queries, place = self._asked(prefix)
+        check_shape(answers, len(queries), len(self.outputs))
+        answers = answers[torch.from_numpy(np.argsort(sequence_of(len(queries)))[place])]
+        among = scopes([self._about(lesson.units) for lesson in prefix], len(self.outputs))[self._revealed(steps)]
         measures: list[Measure] = []
         for part in (TEST, VALIDATION):
             here = parts == part

@@ -20,7 +20,7 @@ from skeleton_cgl.scenarios.node_split import NodeSplit, divide_nodes, refuse_em
 from skeleton_cgl.scenarios.opened import Opened
 from skeleton_cgl.scenarios.problem import OneClass, Problem, Truth, scopes
 from skeleton_cgl.scenarios.scenario import Experience, Facts, Need, Queries, Samples
-from skeleton_cgl.scenarios.views import Asked, ViewName, Views
+from skeleton_cgl.scenarios.views import ViewName, Views, sequence_of
 
 Score = Literal["accuracy", "micro_accuracy", "roc_auc"]
 _CLASS_FIELDS = ("classes_per_task", "rest", "tasks", "classes", "grouping", "grouping_seed")
@@ -144,10 +144,10 @@ class NodeScenario:
         """Return all queries; on a view of lessons, those of the lessons so far."""
         steps, nodes = self._pairs(prefix)
         asked = self._views.asked(prefix, steps, nodes)
-        return Queries(asked.pool, asked.ids, self._revealed(steps, asked))
+        return Queries(asked.pool, asked.ids, self._revealed(steps[asked.sequence]))
 
-    def _revealed(self, steps: np.ndarray, asked: Asked) -> Tensor:
-        return torch.from_numpy(steps[asked.sequence] if self._reveals else np.full(len(steps), -1))
+    def _revealed(self, steps: np.ndarray) -> Tensor:
+        return torch.from_numpy(steps if self._reveals else np.full(len(steps), -1))
 
     def _pairs(self, prefix: Prefix) -> tuple[np.ndarray, np.ndarray]:
         """Return the nodes (Q,) to be asked about, before them which lesson (Q,) each is of, −1 for one to come."""
@@ -162,10 +162,10 @@ class NodeScenario:
     def score(self, answers: Tensor, prefix: Prefix) -> tuple[Measure, ...]:
         """Return the metrics of the answers after a prefix, of test and of validation."""
         steps, nodes = self._pairs(prefix)
-        asked = self._views.asked(prefix, steps, nodes)
-        nodes = nodes[asked.sequence]
+        sequence = sequence_of(len(nodes))
+        steps, nodes = steps[sequence], nodes[sequence]
         lessons = [self._outputs_of(lesson.units) for lesson in prefix]
-        among = scopes(lessons, len(self.outputs))[self._revealed(steps, asked)]
+        among = scopes(lessons, len(self.outputs))[self._revealed(steps)]
         truth = self._truth(nodes)
         return score_parts(self.problem, answers, truth, among, torch.from_numpy(self._parts[nodes]))
 

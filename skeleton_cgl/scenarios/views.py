@@ -113,7 +113,7 @@ class Surroundings:
         """
         edges, union = self._union(lessons)
         place = np.random.default_rng(seed_of("places", len(union))).permutation(len(union))
-        sequence = _sequence(len(nodes))
+        sequence = sequence_of(len(nodes))
         at = place[numbers_in(lessons, steps, nodes)[sequence]]
         features = self.features[union[np.argsort(place)]]
         places = Places.of(place[edges], features, at[:, None], self.self_loops)
@@ -185,11 +185,12 @@ class Views:
         """Return nodes (Q,) of the so manieth lessons (Q,) as queries on the view of a prefix."""
         if self.name == "own":
             return self._graph.asked_side_by_side([self._nodes(lesson.units) for lesson in prefix], steps, nodes)
-        sequence = _sequence(len(nodes))
+        sequence = sequence_of(len(nodes))
         return Asked(self.pool(prefix), torch.from_numpy(nodes[sequence]), sequence)
 
 
-def _sequence(number: int) -> np.ndarray:
+def sequence_of(number: int) -> np.ndarray:
+    """Return the random sequence (Q,) that so many queries are asked in."""
     return np.random.default_rng(seed_of("queries", number)).permutation(number)
 
 
