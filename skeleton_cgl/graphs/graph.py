@@ -178,7 +178,7 @@ def _whole(field: str, values: np.ndarray, nodes: int, refuse: _Refusing) -> np.
         wrong = np.full(nodes, values.dtype.kind not in "biu")
     if wrong.any():
         node = int(np.argmax(wrong))
-        raise refuse(field, f"expected a whole number, found {values[node]!r:.40} at node {node}")
+        raise refuse(field, f"expected a whole number, found {values[node].item()!r:.40} at node {node}")
     return values.astype(np.int64)
 
 

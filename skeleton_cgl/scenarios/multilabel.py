@@ -30,6 +30,9 @@ SO_FAR = "average_precision_so_far"
 Score = Literal["average_precision", "roc_auc", "average_precision_so_far"]
 _CLASS_FIELDS = ("classes_per_task", "rest", "tasks", "classes", "grouping", "grouping_seed", "fewest_nodes")
 
+_MOST_DIVIDED = 4096
+"""So many lessons are kept divided."""
+
 
 class LabelSplit(NodeSplit):
     """How nodes of many labels are divided.
@@ -159,6 +162,9 @@ class MultilabelScenario:
     def _parts_of(self, units: Task) -> np.ndarray:
         """Return (N,) the part of every node of a lesson, UNUSED for the others."""
         if units not in self._divided:
+            # Class orders mix tasks that never come again.
+            if len(self._divided) >= _MOST_DIVIDED:
+                self._divided.clear()
             self._divided[units] = self._divide(units)
         return self._divided[units]
 
@@ -189,18 +195,29 @@ class MultilabelScenario:
         return task_lessons(tuple(as_task(task) for task in order))
 
     def _refuse_undefined(self, task: Task) -> None:
-        """Refuse a task without training nodes, and one all or none of whose queries have one of its labels."""
+        """Refuse a task without nodes in a part, and one all or none of whose queries have one of its labels.
+
+        In a domain, it is refused where that is so of every label.
+        """
         parts = self._parts_of(task)
         named = ", ".join(self.units[unit].name for unit in task)
         if not (parts == TRAINING).any():
             raise InputError(f"scenario: split: task ({named}) has no training node")
-        if self.unit_kind == "domain":
-            return
         for part in (TEST, VALIDATION):
-            share = self._labels[parts == part][:, list(task)].mean(axis=0, dtype=np.float64)
+            if not (parts == part).any():
+                raise InputError(f"scenario: split: task ({named}) has no {NAMES[part]} node")
+            share = self._labels[parts == part][:, self._about(task)].mean(axis=0, dtype=np.float64)
+            if self.unit_kind == "domain":
+                # Labels that are all alike in a domain are left out of its score; one has to be left.
+                if not ((share > 0) & (share < 1)).any():
+                    raise InputError(
+                        f"scenario: split: domain ({named}): every label is that of all or of none of its "
+                        f"{NAMES[part]} nodes, so that its average precision is not defined"
+                    )
+                continue
             for label, found in zip(task, share.tolist(), strict=True):
                 if not 0 < found < 1:
-                    has = "no" if found == 0 else "every" if found == 1 else "there is no"
+                    has = "no" if found == 0 else "every"
                     raise InputError(
                         f"scenario: split: task ({named}): {has} {NAMES[part]} node has {self.units[label].name!r}, so "
                         "that its average precision is not defined"

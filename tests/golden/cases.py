@@ -24,10 +24,11 @@ from skeleton_cgl.graphs.batches import Graphs, Places
 from skeleton_cgl.learning.learner import Learner
 from skeleton_cgl.process import settle
 from skeleton_cgl.registry import METHODS, SCENARIOS
-from skeleton_cgl.scenarios.inputs import Clips, Inputs, Pool
+from skeleton_cgl.scenarios.inputs import Clips, Inputs, Pool, together
 from skeleton_cgl.scenarios.scenario import Scenario
 from tests.core.cases import MADE_UP
 from tests.graphs.planetoid_files import write_planetoid
+from tests.scenarios.graphs import label_graph, node_graph, write_npz
 from tests.scenarios.small import write_small
 
 Numbers = dict[str, list[float]]
@@ -81,9 +82,20 @@ def _graph(kind: str, method: str = "bare", orders: dict[str, Any] = _CLASS_ORDE
     return Case(words, method, {"name": "skeleton-gcn", "width": 4}, {"kind": kind, **fields}, orders=orders)
 
 
-def _nodes(name: str, method: str = "twp", **parameters: Any) -> Case:
+def _for_nodes(name: str, method: str = "twp", **parameters: Any) -> Case:
     words = _words(f"{name} for nodes", {"method": method, **parameters})
     return Case(words, method, {"name": name, **parameters}, {"kind": _made_up("nodes")})
+
+
+def _nodes(
+    backbone: str, method: Any = "bare", training: dict[str, Any] | None = None, kind: str = "node", **fields: Any
+) -> Case:
+    """Return a case on a small graph of two classes, or labels, a task, whose features and links tell them."""
+    parts = {**(training or {}), **(method if isinstance(method, dict) else {"method": method}), **fields}
+    orders = {"tasks": "default"} if fields.get("setting") in ("domain-il", "time-il") else _CLASS_ORDER
+    made = {"name": backbone, "width": 4}
+    scenario = {"kind": kind, "data": "small graph", **fields}
+    return Case(_words(f"{kind} {backbone}", parts), method, made, scenario, training or {}, orders)
 
 
 def _made_up(name: str) -> str:
@@ -123,6 +135,24 @@ CASES = (
     Case("task-il lwf", "lwf", scenario={**_BY_CLASS, "setting": "task-il"}),
     _graph("node", setting="class-il", data="planetoid"),
     _graph("node", "twp", setting="task-il", data="planetoid"),
+    *(_nodes("gcn", method) for method in ("bare", "joint", "replay", "gem", "twp")),
+    _nodes("gcn", {"name": "joint", "restart": True}),
+    _nodes("gcn", view="task", setting="task-il"),
+    _nodes("gcn", "replay", view="task"),
+    _nodes("gcn", "joint", view="task", inter_task_edges=True),
+    _nodes("gcn", setting="domain-il"),
+    _nodes("gcn", setting="time-il"),
+    _nodes("gcn", score="micro_accuracy", balanced=False, self_loops=False),
+    _nodes("gcn", training={"plateau": {"patience": 0, "floor": 0.05}, "monitor": "task", "epochs": 8}),
+    _nodes("gcn", training={"patience": 1, "monitor": "score", "epochs": 6}),
+    _nodes("gcn", training={"recalibrate": True}),
+    _nodes("gcn", training={"recalibrate": True, "patience": 2, "epochs": 6}),
+    _nodes("gcn", training={"batch_size": 40, "fan_outs": [2, 2]}),
+    _nodes("gcn", kind="multilabel"),
+    _nodes("gcn", "joint", kind="multilabel", setting="task-il"),
+    _nodes("gcn", "replay", kind="multilabel", view="whole", split={"by": "node"}),
+    _nodes("gcn", kind="multilabel", leaking_labels=True),
+    _nodes("gcn", "lwf", kind="multilabel", setting="domain-il"),
     _graph(_made_up("groups"), "ewc", _DOMAIN_ORDER),
     _graph(_made_up("labels"), setting="class-il"),
     _graph(_made_up("labels"), "lwf", setting="task-il"),
@@ -130,12 +160,12 @@ CASES = (
     _graph(_made_up("links"), "lwf", _DOMAIN_ORDER),
     _graph(_made_up("stream")),
     _graph(_made_up("whole_graphs"), "twp"),
-    _nodes("gcn", preset="begin", width=4),
-    _nodes("gcn", "bare", preset="cglb", width=4),
-    _nodes("gcn", preset="agale", width=4, dropout=0.0),
-    _nodes("gat", width=4, heads=2),
-    _nodes("gin", width=4),
-    _nodes("sgc", "ewc", width=4),
+    _for_nodes("gcn", preset="begin", width=4),
+    _for_nodes("gcn", "bare", preset="cglb", width=4),
+    _for_nodes("gcn", preset="agale", width=4, dropout=0.0),
+    _for_nodes("gat", width=4, heads=2),
+    _for_nodes("gin", width=4),
+    _for_nodes("sgc", "ewc", width=4),
 )
 
 
@@ -154,8 +184,9 @@ def _with_data(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
     kind = fields.get("kind", "skeleton")
     if kind == "skeleton":
         return {**fields, "data": str(_archive(folder))}
-    if kind == "node":
-        return {**fields, "data": str(_planetoid(folder))}
+    if kind in ("node", "multilabel"):
+        data = _planetoid(folder) if fields["data"] == "planetoid" else _small_graph(folder, kind)
+        return {**fields, "data": str(data)}
     own = Path(__file__).parent / kind
     return {**fields, "kind": str(own if own.exists() else MADE_UP / kind)}
 
@@ -163,6 +194,11 @@ def _with_data(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
 @cache
 def _archive(folder: Path) -> Path:
     return write_small(folder / "small.h5")
+
+
+@cache
+def _small_graph(folder: Path, kind: str) -> Path:
+    return write_npz(node_graph() if kind == "node" else label_graph(), folder / f"{kind}.npz")
 
 
 @cache
@@ -255,6 +291,11 @@ class DoublePool:
         self._pool = pool
         self.digest = f"{pool.digest} in float64"
         self.augmented = pool.augmented
+
+    @property
+    def together(self) -> "DoublePool":
+        found = together(self._pool)
+        return self if found is self._pool else DoublePool(found)
 
     def whole(self) -> Inputs:
         return _doubled(self._pool.whole())

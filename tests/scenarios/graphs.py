@@ -54,3 +54,11 @@ def citation_scenario(folder: Path, **fields: Any) -> NodeScenario:
 def label_scenario(graph: Graph | None = None, seed: int = 0, **fields: Any) -> MultilabelScenario:
     graph, settings = graph or label_graph(), MultilabelSettings(kind="multilabel", **fields).checked()
     return MultilabelScenario(Opened(graph, np.arange(len(graph))), settings, settings.split_for(graph, seed))
+
+
+def write_npz(graph: Graph, path: Path) -> Path:
+    """Write a graph in the form of a user's own; return the path."""
+    parts = {name: array for name, array in (("times", graph.times), ("split", graph.split)) if array is not None}
+    groups = {f"groups_{name}": each.numbers for name, each in graph.groups.items()}
+    np.savez(path, edges=graph.edges, features=graph.features, labels=graph.labels, **parts, **groups)
+    return path

@@ -1,6 +1,7 @@
 """Nothing that is handed out of a graph tells the answers, or what is to come: every kind, setting, view and split."""
 
 import hashlib
+import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +17,7 @@ from skeleton_cgl.scenarios.multilabel import MultilabelScenario, MultilabelSett
 from skeleton_cgl.scenarios.node import NodeScenario, NodeSettings
 from skeleton_cgl.scenarios.opened import Opened, shuffled
 from skeleton_cgl.scenarios.scenario import Queries, Samples
+from skeleton_cgl.scenarios.views import sequence_of
 from tests.core.reach import reached
 from tests.scenarios.graphs import CLASSES, label_graph, node_graph
 
@@ -125,7 +127,8 @@ def pairs_of(scenario: Any, case: Case, prefix: Prefix) -> tuple[np.ndarray, np.
     """
     if case.kind == "multilabel":
         steps, parts, _ = scenario._pairs(prefix)
-        return steps, parts, scenario._asked(prefix)[1]
+        _, queries, place = scenario._asked(prefix)
+        return steps, parts, np.argsort(sequence_of(len(queries)))[place]
     steps, nodes = scenario._pairs(prefix)
     return steps, scenario._parts[nodes], np.argsort(scenario._views.asked(prefix, steps, nodes).sequence)
 
@@ -262,6 +265,7 @@ def test_neither_sequence_nor_numbers_of_queries_tell_class_lesson_or_part(case:
         by_class = graph.labels[nodes]
         truths += list(by_class.T == 1) if by_class.ndim == 2 else [by_class == label for label in range(CLASSES)]
         truths = [truth for truth in truths if 0 < truth.sum() < len(truth)]
+        assert case.setting == "task-il" or (queries.step == -1).all()
         places = queries.pool.whole().rows(queries.ids).at[:, 0].numpy()
         for told in (np.arange(len(nodes)), queries.ids.numpy(), places):
             # In task-il a node is asked about in every lesson it is in, by one number.
@@ -308,6 +312,14 @@ def test_no_test_query_is_among_what_its_lesson_is_learned_or_validated_with(cas
         if case.split != "task" or case.by_domain:
             # One split for all lessons: who is learned from once is never asked about.
             assert not np.isin(np.concatenate(list(taught.values())), asked).any()
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_scenario_that_is_sent_to_a_worker_hands_out_the_same(case: Case) -> None:
+    scenario = case.scenario(shuffled(case.graph()))
+    sent = pickle.loads(pickle.dumps(scenario))
+    for prefix in prefixes(scenario):
+        assert content(sent, prefix) == content(scenario, prefix)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.setting == "class-il" and case.view != "own"], ids=str)
