@@ -1,7 +1,7 @@
 """Graphs and scenarios of nodes that mistakes make: each is refused in one line that names file or field.
 
-Nothing is learned before. The mistakes are in a file that a study names, or in the study; the command line plans it
-and refuses.
+Nothing is learned before. The mistakes are in a file that a study names, or in the study; the command line refuses when
+it plans it.
 """
 
 from pathlib import Path

@@ -160,6 +160,14 @@ def test_one_split_of_nodes_is_the_same_in_all_tasks_and_one_by_task_is_not() ->
         assert (first[both] == second[both]).all() == agrees
 
 
+def test_a_task_is_divided_the_same_whatever_was_divided_before() -> None:
+    one, other = (scenario_of("class-il", "own") for _ in range(2))
+    mixed = ((0, 3), (1, 2), (4, 5))
+    backwards = [other._parts_of(task) for task in mixed[::-1]][::-1]
+    for task, parts in zip(mixed, backwards, strict=True):
+        assert np.array_equal(one._parts_of(task), parts)
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
