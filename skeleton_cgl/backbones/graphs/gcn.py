@@ -118,9 +118,7 @@ class GCN(Backbone):
         """Return (N·m, width), an embedding per place."""
         paths = paths_of(places, self.depth + self.sums_last, whole=self.training and self.norms is not None)
         *_, hidden = self._entering(places, paths)
-        if self.sums_last:
-            hidden = paths.links[-1].sum(hidden, self.weighting)
-        return hidden[paths.at]
+        return paths.links[-1].sum(hidden, self.weighting)[paths.at] if self.sums_last else hidden
 
     def edge_attention(self, places: Places) -> list[Tensor]:
         """Return, per layer, softmax over the in-edges of i of LeakyReLU₀.₂(Σ_d (h_j W)_d · tanh((h_i W)_d))."""
@@ -129,7 +127,7 @@ class GCN(Backbone):
         return [attention_of(places.links, hidden.matmul(layer.weight)) for hidden, layer in pairs]
 
     def _entering(self, places: Places, paths: Paths) -> Iterator[Any]:
-        """Yield what enters every layer, and what leaves the last."""
+        """Yield what enters every layer, and what leaves the last: of the places alone, unless it is summed again."""
         sums = places.kept.get("sums")
         if sums is None:
             hidden: Any = dropped(paths.rows("features", places.features), self.input_dropout, self.training)
@@ -143,5 +141,7 @@ class GCN(Backbone):
                 hidden = layer(hidden, paths.links[number], self.weighting)
             if self.norms is not None:
                 hidden = self.norms[number](hidden)
+            if number == self.depth - 1 and not self.sums_last:
+                hidden = hidden[paths.at]
             hidden = dropped(hidden.relu_(), self.dropout, self.training)
             yield hidden
