@@ -27,13 +27,13 @@ from typing import Any
 import numpy as np
 import torch
 from scipy.sparse import csr_array
-from skeleton_cgl.graphs.planetoid import read_planetoid
 from torch import Tensor, nn
 from torch.nn import functional
 
 from skeleton_cgl.backbones.graphs.gcn import GCN
 from skeleton_cgl.engine.learners import make_learner
 from skeleton_cgl.graphs.batches import Places
+from skeleton_cgl.graphs.datasets import open_graph
 from skeleton_cgl.graphs.links import Links
 from skeleton_cgl.learning.learner import Taught
 from skeleton_cgl.learning.training import Training
@@ -82,10 +82,10 @@ class WholePool:
 def citation_graph(size: tuple[int, ...], folder: Path | None, name: str) -> Data:
     """Return Cora or Citeseer from their files, or a graph of that size and sparsity."""
     if folder is not None:
-        found = read_planetoid(folder, name)
-        totals = found.features.sum(axis=1, keepdims=True)
-        features = csr_array(found.features / np.maximum(totals, 1))
-        return Data(found.edges[:, found.edges[0] != found.edges[1]], features, found.labels, found.parts)
+        found = open_graph(str(folder), {"name": "planetoid", "dataset": name})
+        assert found.split is not None
+        # Nodes without a class are in no part.
+        return Data(found.edges, found.features, found.labels.clip(0), found.split)
     nodes, links, width, words, classes = size
     random = np.random.default_rng(0)
     columns = random.integers(0, width, (nodes, words))
