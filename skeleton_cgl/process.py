@@ -16,7 +16,8 @@ from threadpoolctl import threadpool_limits
 
 from skeleton_cgl.errors import InputError
 
-_M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX = -1, -2, -4
+_M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD, _M_MMAP_MAX = -1, -2, -3, -4
+_MOST_MAPPED, _LARGE = 1 << 16, 1 << 27
 _SAFE_BFLOAT16 = "AVX512_CORE_BF16"
 _SETTLED = threading.local()
 _PROBE = """
@@ -47,9 +48,24 @@ def _keep_freed_memory() -> None:
     By default glibc hands large blocks back to the kernel as soon as a tensor dies, and the next step faults every page
     in again, which can take half of its time. No number changes; the process keeps its peak size until it ends.
     """
+    _set_allocation({_M_MMAP_MAX: 0, _M_TRIM_THRESHOLD: -1, _M_TOP_PAD: 1 << 26})
+
+
+@cache
+def hand_back_large_blocks() -> None:
+    """Hand blocks of 128 MB and more back to the kernel after all, for problems that have many of them at a time.
+
+    What glibc keeps of them is often not fit to be used again: a graph of 170,000 nodes takes 2.7 GB instead of 4, and
+    two fifths longer.
+    """
+    _keep_freed_memory()
+    _set_allocation({_M_MMAP_MAX: _MOST_MAPPED, _M_MMAP_THRESHOLD: _LARGE})
+
+
+def _set_allocation(options: dict[int, int]) -> None:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
     if mallopt is not None:
-        for option, value in ((_M_MMAP_MAX, 0), (_M_TRIM_THRESHOLD, -1), (_M_TOP_PAD, 1 << 26)):
+        for option, value in options.items():
             mallopt(option, value)
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from skeleton_cgl.backbones.backbone import Backbone
 from skeleton_cgl.blame import blamed
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.process import seeded
+from skeleton_cgl.process import hand_back_large_blocks, seeded
 from skeleton_cgl.scenarios.inputs import Inputs, Pool
 from skeleton_cgl.seeds import seed_of
 
@@ -95,6 +95,9 @@ class Feed:
         kept = Feed._kept.pop(wanted, None)
         if kept is None:
             whole = pool.whole()
+            if not whole.independent:
+                # All nodes pass through a backbone at a time.
+                hand_back_large_blocks()
             _make_room(whole.independent)
             # What all find must not depend on who came first: not on what was drawn, nor on what was written.
             with seeded(seed_of("arrange", pool.digest)):
