@@ -48,7 +48,7 @@ def _check_score(score: Measure) -> None:
 
 def check_answers(record: Record) -> None:
     """Refuse answers of one class per query that do not give the counts: as often each class, on every part."""
-    counts = {score.part: score.counts for score in record.scores if score.metric == "accuracy"}
+    counts = {score.part: score.counts for score in record.scores if score.counts is not None}
     answers = record.answers
     if answers is None or answers.dtype.kind != "u" or answers.ndim != 1:
         return
