@@ -15,6 +15,8 @@ from skeleton_cgl.scenarios.measures import QUERIED, Measure
 
 _KEY = re.compile(r"[0-9a-f]{32}")
 _KINDS = ("task", "class", "domain")
+_OF_ONE_CLASS = ("accuracy", "micro_accuracy", "roc_auc")
+"""The metrics of one class per query; the leading one has the counts."""
 _NEW_SPLIT = ("splits", "both")
 """The floors whose runs have a split of their own."""
 
@@ -48,7 +50,8 @@ def _check_score(score: Measure) -> None:
 
 def check_answers(record: Record) -> None:
     """Refuse answers of one class per query that do not give the counts: as often each class, on every part."""
-    counts = {score.part: score.counts for score in record.scores if score.counts is not None}
+    counted = [score for score in record.scores if score.metric in _OF_ONE_CLASS and score.counts is not None]
+    counts = {score.part: score.counts for score in counted}
     answers = record.answers
     if answers is None or answers.dtype.kind != "u" or answers.ndim != 1:
         return
