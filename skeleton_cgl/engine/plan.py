@@ -136,12 +136,16 @@ class Plan:
         )
 
     def _notes(self) -> tuple[str, ...]:
-        """Return what the first scenario says of its data; of repeats with tasks of their own, what differs."""
-        first, *others = self.scenarios[0]
+        """Return what the first scenario says of its data; of variants and repeats with other tasks, what differs."""
+        first = self.scenarios[0][0]
         told = list(getattr(first, "notes", ()))
-        for repeat, scenario in enumerate(others, start=1):
-            if scenario.default != first.default:
-                told += [f"repeat {repeat}: {note}" for note in getattr(scenario, "notes", ()) if note not in told]
+        for variant, scenarios in zip(self.study.variants(), self.scenarios, strict=True):
+            point = [f"{path}={value}" for path, value in variant.point]
+            for repeat, scenario in enumerate(scenarios):
+                whose = ", ".join([*point, *([f"repeat {repeat}"] if repeat else [])])
+                before = scenarios[0].default if repeat else first.default
+                if scenario.default != before:
+                    told += [f"{whose}: {note}" for note in getattr(scenario, "notes", ()) if note not in told]
         return tuple(told)
 
     def setting(self, stage: Stage) -> tuple[Study, Scenario]:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from skeleton_cgl import Study
 from skeleton_cgl.config import check
+from skeleton_cgl.engine.plan import make_plan
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.scenarios.classes import ClassTasks
 from skeleton_cgl.scenarios.lessons import Order
@@ -173,3 +174,39 @@ def test_a_study_of_some_classes_asks_the_queries_that_a_study_of_all_asks_about
     found = some.score(answers[: len(some.queries(()))], some.lessons(((1, 5),)))
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one.asked[[1, 5]], other.asked[[1, 5]])
+
+
+def test_groups_are_those_that_begin_draws_for_its_ten_seeds() -> None:
+    """By the digits of its class orders for Cora; the last class is dropped."""
+    published = "4053261 6043521 5314620 3401265 3465012 2314650 5634201 0624135 5031624 2631504".split()
+    names = [f"class {label}" for label in range(7)]
+    for repeat, digits in enumerate(published):
+        tasks = ClassTasks(grouping="random", rest="drop").of_repeat(repeat)
+        classes = [int(digit) for digit in digits]
+        assert tasks.divide(names) == tuple(tuple(sorted(classes[first : first + 2])) for first in (0, 2, 4))
+    fixed = ClassTasks(grouping="random", rest="drop", grouping_seed=3000)
+    assert fixed.of_repeat(7).divide(names) == ((3, 4), (0, 1), (2, 6))
+
+
+def test_a_plan_has_the_orders_of_every_repeats_own_tasks_and_says_what_each_leaves_out(tmp_path: Path) -> None:
+    study = Study(
+        scenario={
+            "kind": "node",
+            "data": str(write_planetoid(tmp_path, classes=5)),
+            "dataset": "cora",
+            "grouping": "random",
+            "rest": "drop",
+        },
+        backbone={"name": "gcn", "width": 4},
+        orders={"tasks": "all"},
+        repeats=3,
+    )
+    plan = make_plan(study)
+    for repeat in range(3):
+        default = plan.scenarios[0][repeat].default
+        assert {run.order for run in plan.runs if run.repeat == repeat} == {default, default[::-1]}
+    defaults = {scenarios.default for scenarios in plan.scenarios[0]}
+    assert len(defaults) > 1
+    notes = "\n".join(plan.row().notes)
+    assert "in no task, neither learned nor asked about: class" in notes
+    assert "repeat 1: tasks drawn from seed 1000" in notes
