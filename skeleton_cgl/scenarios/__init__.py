@@ -2,5 +2,5 @@
 
 SHARED = (
     *("classes", "graph_settings", "graph_units", "inputs", "label_split", "labelled", "lessons", "made_up"),
-    *("measures", "node_split", "opened", "overlap", "problem", "scenario", "settings", "split", "views"),
+    *("measures", "node_split", "opened", "overlap", "problem", "ranking", "scenario", "settings", "split", "views"),
 )

@@ -15,6 +15,7 @@ from torch.nn import functional
 
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.scenarios.measures import Measure
+from skeleton_cgl.scenarios.ranking import average_precision, roc_area
 
 
 @dataclass(frozen=True)
@@ -261,15 +262,12 @@ def scopes(lessons: Sequence[Sequence[int]], outputs: int) -> Tensor:
 
 def _binary_score(metric: str, labels: Tensor, found: Tensor) -> float:
     """Return a metric of binary labels; NaN where they are all alike, or there are none."""
-    # Not above: it takes a second to load, and most problems never need it.
-    from sklearn import metrics
-
-    # Which labels and queries a mean is over is the scenario's to say.
-    score = metrics.roc_auc_score if metric == "roc_auc" else metrics.average_precision_score
     if not len(labels) or bool((labels == labels[0]).all()):
         return np.nan
-    # −∞, for what was never met, is below all others; the scores know finite numbers only.
-    return float(score(labels.numpy(), found.nan_to_num(neginf=torch.finfo(found.dtype).min).numpy()))
+    # Which labels and queries a mean is over is the scenario's to say.
+    score = roc_area if metric == "roc_auc" else average_precision
+    # −∞, for what was never met, is below all others; of infinite numbers there is no difference.
+    return score(labels.numpy(), found.nan_to_num(neginf=torch.finfo(found.dtype).min).numpy())
 
 
 def _area_by_unit(answers: Tensor, truth: Truth) -> Tensor:

@@ -176,9 +176,9 @@ def test_a_study_of_some_classes_asks_the_queries_that_a_study_of_all_asks_about
         np.testing.assert_array_equal(one.asked[[1, 5]], other.asked[[1, 5]])
 
 
-def test_groups_are_those_that_begin_draws_for_its_ten_seeds() -> None:
+def test_groups_are_those_that_begin_draws_for_its_seeds() -> None:
     """By the digits of its class orders for Cora; the last class is dropped."""
-    published = "4053261 6043521 5314620 3401265 3465012 2314650 5634201 0624135 5031624 2631504".split()
+    published = ("4053261", "6043521", "5314620", "3401265", "3465012", "2314650", "5634201", "0624135", "5031624")
     names = [f"class {label}" for label in range(7)]
     for repeat, digits in enumerate(published):
         tasks = ClassTasks(grouping="random", rest="drop").of_repeat(repeat)
