@@ -26,7 +26,7 @@ def open_graph(data: str | Path, options: Mapping[str, Any] = _NO_OPTIONS) -> Gr
 
     data: the path of an archive or of files, or a set by its known name, `module:Class` or Python file. options: `name`
     chooses the reader of files, which otherwise has to be the only one that recognises them; all others are arguments
-    of the reader. A known name comes before a file of that name. Refused: what is none of these, unknown options, and
+    of the reader. A set that needs no files comes before a file of its name. Refused: what is none of these, unknown options, and
     whatever the reader refuses.
     """
     source = make_graph_source(data, options)
@@ -75,7 +75,9 @@ def _made(name: str, parameters: Mapping[str, Any], files: Mapping[str, Path]) -
 
 
 def _is_called(name: str, path: Path) -> bool:
-    return name in GRAPH_DATASETS.names() or path.suffix == ".py" or (":" in name and not path.exists())
+    if name in GRAPH_DATASETS.names():
+        return not (_reads_files(name) and path.exists())
+    return path.suffix == ".py" or (":" in name and not path.exists())
 
 
 def _reads_files(name: str) -> bool:
@@ -91,4 +93,4 @@ def _recognising(name: str, path: Path) -> str:
     if len(found) == 1:
         return found[0]
     said = f"looks like {', '.join(found)}" if found else f"in none of the forms that are read: {', '.join(readers)}"
-    raise InputError(f"{name}: {said}; `reader: {{name: …}}` of the scenario chooses one")
+    raise InputError(f"{name}: {said}; `reader: {{name: …}}` of the scenario chooses one, or `--reader`")

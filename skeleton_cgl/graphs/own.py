@@ -150,7 +150,12 @@ def _classes_of_words(
     words: Sequence[str], refuse: _Refuse, names: tuple[str, ...] | None = None
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return the numbers and names of classes; whole numbers are sorted as such."""
-    _check_words(words, refuse, "expected a class, or -1 for none")
+    expected = "expected a class, or -1 for none"
+    _check_words(words, refuse, expected)
+    for place, word in enumerate(words):
+        # What pandas and others write where there is no value would otherwise be a class of its own.
+        if word.lower() == "nan":
+            raise refuse(place, f"{expected}, found {shown(word)}")
     none = str(NO_CLASS)
     present = {word for word in words if word != none}
     if names is None:

@@ -128,7 +128,7 @@ def _draw_degrees(panel: Axes, shown: Shown) -> None:
         panel.xaxis.set_major_formatter(_COUNTS)
     else:
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
-    isolated = f" ({shown.isolated:,} nodes have no edge)" if shown.isolated else ""
+    isolated = f" ({shown.isolated:,} without an edge)" if shown.isolated else ""
     panel.set(xlabel="degree", ylabel="nodes per degree" if shown.logarithmic else "nodes")
     panel.set_title(f"degrees{isolated}")
     panel.spines[["top", "right"]].set_visible(False)

@@ -18,7 +18,10 @@ class GraphSource(ABC):
 
     @classmethod
     def recognises(cls, path: Path) -> bool:  # noqa: ARG003
-        """Return whether a file or folder looks like this form, by names and first bytes alone."""
+        """Return whether a file or folder looks like this form, by names and first bytes alone.
+
+        One of several files is enough: which of them are missing is told when they are read.
+        """
         return False
 
     @abstractmethod

@@ -67,6 +67,33 @@ def test_what_no_reader_or_several_recognise_asks_for_a_choice(tmp_path: Path) -
     assert len(open_graph(tmp_path, {"name": "planetoid"})) == 48
 
 
+def test_one_file_of_a_form_is_enough_to_be_told_which_others_are_missing(tmp_path: Path) -> None:
+    for first, missing in (
+        ("edges.csv", r"nodes\.csv: no such file"),
+        ("nodes.csv", r"edges\.csv: no such file"),
+        ("ind.cora.graph", r"ind\.cora\.x: no such file or folder; published at github"),
+        ("edges_undir.csv", r"features\.csv: no such file or folder; published at github"),
+        ("facebook_edges.csv", r"facebook_target\.csv and facebook\.json are not all in it; published at snap"),
+        ("reddit_data.npz", r"reddit_graph\.npz: no such file or folder; published at data"),
+        ("large_twitch_edges.csv", r"large_twitch_features\.csv: no such file or folder; published at snap"),
+    ):
+        folder = tmp_path / first.partition(".")[0]
+        folder.mkdir(exist_ok=True)
+        (folder / first).write_text("")
+        with pytest.raises(InputError, match=missing):
+            open_graph(folder)
+        (folder / first).unlink()
+
+
+def test_a_folder_called_like_its_reader_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("planetoid").mkdir()
+    write_planetoid(Path("planetoid"))
+    assert open_graph("planetoid").name == "Cora"
+    with pytest.raises(InputError, match=r"pcg: reads files; give their path"):
+        open_graph("pcg")
+
+
 def test_wrong_names_and_options_are_refused_with_the_nearest(tmp_path: Path) -> None:
     own = npz(tmp_path / "own.npz")
     for data, options, reason in (

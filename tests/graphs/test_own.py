@@ -305,6 +305,10 @@ def test_an_npz_that_claims_more_than_it_holds_takes_no_memory(tmp_path: Path) -
         ({"label": None}, "nodes.csv: expected a column 'label', or columns 'label:NAME'; found one, time"),
         ({"label:x": [0] * 5}, "nodes.csv: expected a column 'label', or columns 'label:NAME'"),
         ({"label": ["a", "b", "", "a", "b"]}, "nodes.csv: column 'label': row 3: expected a class, or -1 for none"),
+        (
+            {"label": ["a", "NaN", "b", "a", "b"]},
+            "column 'label': row 2: expected a class, or -1 for none, found 'NaN'",
+        ),
         ({"label": None, "label:x": [0, 1, 1, 2, 0]}, "column 'label:x': row 4: expected 0 or 1, found '2'"),
         ({"label": None, "label:x": [0, 1, "", 1, 0]}, "column 'label:x': row 3: expected a number, found ''"),
         ({"one": [1, 2, "x", 4, 5]}, "nodes.csv: column 'one': row 3: expected a number, found 'x'"),

@@ -41,7 +41,7 @@ class Csv(GraphSource):
     @classmethod
     def recognises(cls, path: Path) -> bool:
         folder = path.parent if path.name == _EDGES else path
-        return (folder / _EDGES).is_file() and (folder / _NODES).is_file()
+        return (folder / _EDGES).is_file() or (folder / _NODES).is_file()
 
     def read(self) -> Graph:
         edges, nodes = (existing(self._folder / name) for name in (_EDGES, _NODES))

@@ -1,8 +1,9 @@
 """What the MUSAE graphs (Rozemberczki et al. 2019) share: links and targets as CSV, features as lists of indices."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -24,13 +25,17 @@ class MusaeFiles:
     @classmethod
     def find(cls, folder: Path, name: str) -> "MusaeFiles | None":
         """Return the files of a graph in a folder or in its folder NAME, with or without `musae_` before the name."""
-        for place in (folder, folder / name):
-            for prefix in (f"musae_{name}", name):
-                edges, target = place / f"{prefix}_edges.csv", place / f"{prefix}_target.csv"
-                for features in (place / f"{prefix}_features.json", place / f"{prefix}.json"):
-                    if edges.is_file() and target.is_file() and features.is_file():
-                        return cls(edges, target, features)
+        for place, prefix in _places(folder, name):
+            edges, target = place / f"{prefix}_edges.csv", place / f"{prefix}_target.csv"
+            for features in (place / f"{prefix}_features.json", place / f"{prefix}.json"):
+                if edges.is_file() and target.is_file() and features.is_file():
+                    return cls(edges, target, features)
         return None
+
+    @staticmethod
+    def are_begun(folder: Path, name: str) -> bool:
+        """Return whether the edges of a graph are there, the first of its files."""
+        return any((place / f"{prefix}_edges.csv").is_file() for place, prefix in _places(folder, name))
 
     def links(self, columns: tuple[str, str], nodes: int) -> np.ndarray:
         """Return (2, E); refuse an end that is no node."""
@@ -79,3 +84,8 @@ class MusaeFiles:
             said = f"node {missing} is missing" if missing is not None else f"{len(lists)} lists for {nodes} nodes"
             raise InputError(f"{self.features}: {said}")
         return [lists[str(node)] for node in range(nodes)], [f"{self.features}: node {node}" for node in range(nodes)]
+
+
+def _places(folder: Path, name: str) -> Iterator[tuple[Path, str]]:
+    """Return the folders where files of a graph may be, and how their names may begin."""
+    return product((folder, folder / name), (f"musae_{name}", name))

@@ -26,7 +26,7 @@ class MusaeFacebook(GraphSource):
 
     @classmethod
     def recognises(cls, path: Path) -> bool:
-        return MusaeFiles.find(path, "facebook") is not None
+        return MusaeFiles.are_begun(path, "facebook")
 
     def read(self) -> Graph:
         files = MusaeFiles.find(existing(self._folder, self.published), "facebook")

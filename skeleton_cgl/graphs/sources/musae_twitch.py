@@ -30,7 +30,7 @@ class MusaeTwitch(GraphSource):
 
     @classmethod
     def recognises(cls, path: Path) -> bool:
-        return any(MusaeFiles.find(path, language) for language in _LANGUAGES)
+        return any(MusaeFiles.are_begun(path, language) for language in _LANGUAGES)
 
     def read(self) -> Graph:
         existing(self._folder, self.published)

@@ -24,6 +24,7 @@ from skeleton_cgl.graphs.source import GraphSource
 from skeleton_cgl.plain import shown
 from skeleton_cgl.reading.npy import field_names, fields_of, plain_array
 
+_KNOWN = (*ARRAYS, "both_ways")
 _OTHERS = ("adj_indptr", "node_features", "sequences", "row", "node_types")
 """Arrays by which a published form is known."""
 
@@ -47,8 +48,8 @@ class Npz(GraphSource):
         path = existing(self._path)
         names = field_names(path)
         for name in names:
-            if name not in (*ARRAYS, "both_ways") and not (name.startswith(GROUPS) and name != GROUPS):
-                raise InputError(f"{path}: unknown array {shown(name)}{did_you_mean(name, (*ARRAYS, 'both_ways'))}")
+            if name not in _KNOWN and not (name.startswith(GROUPS) and name != GROUPS):
+                raise InputError(f"{path}: unknown array {shown(name)}{did_you_mean(name, (*_KNOWN, 'groups_NAME'))}")
         arrays = {name: plain_array(path, name) for name in names}
         both_ways = self._both_ways
         if "both_ways" in arrays:

@@ -26,7 +26,7 @@ class Pcg(GraphSource):
 
     @classmethod
     def recognises(cls, path: Path) -> bool:
-        return all((path / name).is_file() for name in _FILES)
+        return (path / _FILES[0]).is_file()
 
     def read(self) -> Graph:
         existing(self._folder, self.published)

@@ -77,7 +77,9 @@ class Planetoid(GraphSource):
         if self._dataset is not None or len(there) == 1:
             return self._dataset or there[0]
         if not there:
-            raise InputError(f"{self._folder}: no file ind.*.graph in it; published at {self.published}")
+            raise InputError(
+                f"{self._folder}: no file ind.NAME.graph of {', '.join(_NAMES)} in it; published at {self.published}"
+            )
         raise InputError(f"{self._folder}: {', '.join(there)} are in it; choose one by `dataset`")
 
     def _file(self, name: str, part: str) -> Path:
@@ -132,7 +134,7 @@ class Planetoid(GraphSource):
 
 
 def _there(folder: Path) -> list[str]:
-    return [name for name in _NAMES if (folder / f"ind.{name}.graph").is_file()]
+    return [name for name in _NAMES if any(folder.glob(f"ind.{name}.*"))]
 
 
 def _placed(allx: csr_array, tx: csr_array, places: np.ndarray, nodes: int) -> csr_array:

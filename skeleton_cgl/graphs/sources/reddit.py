@@ -26,7 +26,7 @@ class Reddit(GraphSource):
 
     @classmethod
     def recognises(cls, path: Path) -> bool:
-        return (path / _NODES).is_file() and (path / _LINKS).is_file()
+        return (path / _NODES).is_file() or (path / _LINKS).is_file()
 
     def read(self) -> Graph:
         existing(self._folder, self.published)

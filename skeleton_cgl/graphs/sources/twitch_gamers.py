@@ -31,7 +31,7 @@ class TwitchGamers(GraphSource):
 
     @classmethod
     def recognises(cls, path: Path) -> bool:
-        return (path / _EDGES).is_file() and (path / _NODES).is_file()
+        return (path / _EDGES).is_file() or (path / _NODES).is_file()
 
     def read(self) -> Graph:
         existing(self._folder, self.published)
