@@ -175,7 +175,8 @@ class NodeScenario:
         unit = torch.from_numpy(self._unit[nodes])
         group = unit if self.unit_kind == "class" else unit * classes + labels
         belongs = torch.arange(units) if self.unit_kind == "class" else torch.arange(units).repeat_interleave(classes)
-        return Truth(labels, torch.nn.functional.one_hot(group, len(belongs)).bool(), belongs, units)
+        # Not as `one_hot`, which has eight bytes for each of queries × periods × classes.
+        return Truth(labels, group[:, None] == torch.arange(len(belongs)), belongs, units)
 
 
 def _parts(opened: Opened, units: Units, split: NodeSplit) -> np.ndarray:

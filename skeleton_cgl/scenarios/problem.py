@@ -6,6 +6,7 @@ which outputs an answer may be among.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -33,6 +34,11 @@ class Truth:
     units: int
     output: Tensor | None = None
 
+    @cached_property
+    def queries(self) -> Tensor:
+        """(G,) how many queries count in every group."""
+        return self.asked.sum(dim=0)
+
     def of(self, rows: Tensor) -> "Truth":
         """Return the truth of some queries."""
         return replace(self, labels=self.labels[rows], asked=self.asked[rows])
@@ -45,7 +51,7 @@ class Truth:
 
     def measure_of_units(self, part: str, metric: str, values: Tensor, counts: Tensor | None = None) -> Measure:
         """Return values (U,) as a measure."""
-        asked = self.by_unit(self.asked.sum(dim=0))
+        asked = self.by_unit(self.queries)
         return Measure(part, metric, values.numpy(), asked.numpy(), None if counts is None else counts.numpy())
 
     def by_unit(self, values: Tensor) -> Tensor:
@@ -143,11 +149,10 @@ class OneClass:
         classes = answers.shape[1]
         counts = torch.bincount(truth.labels * classes + answered, minlength=classes * classes)
         right = (truth.asked & (answered == truth.labels)[:, None]).sum(dim=0).double()
-        asked = truth.asked.sum(dim=0)
         found = {
-            "accuracy": lambda: truth.measure(part, "accuracy", right / asked),
+            "accuracy": lambda: truth.measure(part, "accuracy", right / truth.queries),
             "micro_accuracy": lambda: truth.measure_of_units(
-                part, "micro_accuracy", truth.by_unit(right) / truth.by_unit(asked)
+                part, "micro_accuracy", truth.by_unit(right) / truth.by_unit(truth.queries)
             ),
             "roc_auc": lambda: truth.measure_of_units(part, "roc_auc", _area_by_unit(answers, truth)),
         }

@@ -78,7 +78,12 @@ def divide(split: Split, labels: np.ndarray, classes: Sequence[str], groups: Map
 
 def divide_within(split: Split, cells: np.ndarray, names: Sequence[str]) -> np.ndarray:
     """Return (N,) the parts, every cell (N,) divided by the ratios from a seed of its name."""
-    return _within_classes(split, cells, names, np.arange(len(cells)))
+    parts = np.full(len(cells), UNUSED)
+    members = np.split(np.argsort(cells, kind="stable"), np.cumsum(np.bincount(cells, minlength=len(names)))[:-1])
+    # One by one, each within its own samples: domains × classes, or periods × classes, can be thousands of cells.
+    for own, name in zip(members, names, strict=True):
+        parts[own] = _within_classes(split, np.zeros(len(own), dtype=np.int64), (name,), np.arange(len(own)))
+    return parts
 
 
 def divide_by_groups(split: Split, groups: Mapping[str, np.ndarray]) -> np.ndarray:

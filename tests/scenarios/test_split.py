@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from skeleton_cgl.config import check
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.parts import TEST, TRAINING, VALIDATION
-from skeleton_cgl.scenarios.split import Split, divide
+from skeleton_cgl.scenarios.split import Split, divide, divide_within
 
 PARTS = (TRAINING, VALIDATION, TEST)
 COUNTS = st.lists(st.integers(3, 40), min_size=1, max_size=6)
@@ -165,3 +165,12 @@ def test_wrong_fields_are_refused() -> None:
         check({"ration": (1, 1, 1)}, Split, "scenario")
     with pytest.raises(InputError, match="'by'"):
         check({"by": 3}, Split, "scenario")
+
+
+@given(counts=COUNTS, seed=st.integers(0, 99))
+def test_cells_are_divided_as_classes_of_their_names_are(counts: list[int], seed: int) -> None:
+    """Wherever their samples stand, and whether or not there are cells without any."""
+    labels = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(counts)), counts))
+    split = Split(by="class", ratios=(3, 1, 2), seed=seed)
+    expected = divide(split, labels, names_of(counts), {})
+    assert np.array_equal(divide_within(split, labels, [*names_of(counts), "empty"]), expected)
