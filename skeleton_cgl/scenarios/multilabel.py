@@ -19,7 +19,7 @@ from skeleton_cgl.scenarios.label_split import divide_labels
 from skeleton_cgl.scenarios.labelled import check_shape
 from skeleton_cgl.scenarios.lessons import Order, Prefix, Task, as_task, task_lessons, units_named
 from skeleton_cgl.scenarios.measures import Measure
-from skeleton_cgl.scenarios.node_split import NodeSplit, divide_nodes
+from skeleton_cgl.scenarios.node_split import NodeSplit, divide_nodes, refuse_named_groups
 from skeleton_cgl.scenarios.opened import Opened
 from skeleton_cgl.scenarios.problem import ManyLabels, Problem, Truth, scopes
 from skeleton_cgl.scenarios.scenario import Experience, Facts, Need, Queries, Samples
@@ -30,8 +30,8 @@ SO_FAR = "average_precision_so_far"
 Score = Literal["average_precision", "roc_auc", "average_precision_so_far"]
 _CLASS_FIELDS = ("classes_per_task", "rest", "tasks", "classes", "grouping", "grouping_seed", "fewest_nodes")
 
-_MOST_DIVIDED = 4096
-"""So many lessons are kept divided."""
+_MOST_DIVIDED = 1 << 26
+"""So many nodes of divided lessons are kept, a byte for each."""
 
 
 class LabelSplit(NodeSplit):
@@ -98,6 +98,10 @@ class MultilabelSettings(ClassTasks, GraphSettings):
         kept = [label for label, count in enumerate(counts) if count >= self.fewest_nodes]
         tasks = self if self.classes is not None or len(kept) == len(counts) else self._without(graph, kept)
         default = tasks.divide(graph.classes)
+        rare = [label for task in default for label in task if label not in kept]
+        if rare:
+            found = f"{graph.classes[rare[0]]!r} is among `classes` and has {counts[rare[0]]} nodes"
+            raise InputError(f"scenario: fewest_nodes: {found}, fewer than {self.fewest_nodes}")
         notes = notes_on_tasks(tasks, graph.classes, default)
         return Units("label", graph.classes, np.full(len(graph), -1), default, notes)
 
@@ -129,6 +133,7 @@ class MultilabelScenario:
         self._leaks = settings.leaking_labels
         given = split.by not in ("task", "node")
         self._given = divide_nodes(split, opened, np.zeros(len(graph), dtype=np.int64), ("all",)) if given else None
+        self._once = self._given if given else self._divided_once()
         self.problem: Problem = ManyLabels(_metrics(settings))
         self._judged = ManyLabels(tuple(metric for metric in self.problem.metrics if metric != SO_FAR))
         surroundings = settings.surroundings(graph)
@@ -163,19 +168,24 @@ class MultilabelScenario:
         """Return (N,) the part of every node of a lesson, UNUSED for the others."""
         if units not in self._divided:
             # Class orders mix tasks that never come again.
-            if len(self._divided) >= _MOST_DIVIDED:
+            if len(self._divided) * len(self._labels) >= _MOST_DIVIDED:
                 self._divided.clear()
             self._divided[units] = self._divide(units)
         return self._divided[units]
 
+    def _divided_once(self) -> np.ndarray | None:
+        """Return (N,) the part of every node in all lessons; None where every lesson is divided by itself."""
+        refuse_named_groups(self._split)
+        if self._split.by == "task":
+            return None
+        random = np.random.default_rng(seed_of("split", self._split.seed))
+        return divide_labels(self._labels, self._split.ratios, random)
+
     def _divide(self, units: Task) -> np.ndarray:
-        parts = np.full(len(self._labels), UNUSED)
+        parts = np.full(len(self._labels), UNUSED, dtype=np.int8)
         nodes = self._nodes_of(units)
-        if self._given is not None:
-            parts[nodes] = self._given[nodes]
-        elif self._split.by == "node":
-            random = np.random.default_rng(seed_of("split", self._split.seed))
-            parts[nodes] = divide_labels(self._labels, self._split.ratios, random)[nodes]
+        if self._once is not None:
+            parts[nodes] = self._once[nodes]
         else:
             keys = sorted(self.units[unit].key for unit in units)
             random = np.random.default_rng(seed_of("split", self._split.seed, *keys))

@@ -51,6 +51,8 @@ def divide_nodes(split: NodeSplit, opened: Opened, cells: np.ndarray, names: tup
     there are not, a file that does not fit.
     """
     graph = opened.graph
+    if split.by in ("published", "file"):
+        refuse_named_groups(split)
     if split.by == "published":
         if graph.split is None:
             raise InputError(f"scenario: split: by: {graph.name} comes without a published split; take by: class")
@@ -68,12 +70,18 @@ def divide_nodes(split: NodeSplit, opened: Opened, cells: np.ndarray, names: tup
     return parts
 
 
+def refuse_named_groups(split: NodeSplit) -> None:
+    """Refuse groups that a split names for its parts, where it divides by something else."""
+    if split.test or split.validation:
+        raise InputError(f"scenario: split: 'test' and 'validation' name groups; they mean nothing with by: {split.by}")
+
+
 def refuse_empty_parts(units: np.ndarray, parts: np.ndarray, names: tuple[str, ...], kind: str) -> None:
-    """Refuse a unit (N,) without a node in one of the parts (N,)."""
+    """Refuse a unit (N,) without a node in one of the parts (N,); only classes may be in no task, and have no nodes."""
+    learned = np.unique(units[units >= 0]) if kind == "class" else np.arange(len(names))
     for part, part_name in enumerate(NAMES):
         counts = np.bincount(units[(parts == part) & (units >= 0)], minlength=len(names))
-        present = np.unique(units[units >= 0])
-        lacking = [names[unit] for unit in present if not counts[unit]]
+        lacking = [names[unit] for unit in learned if not counts[unit]]
         if lacking:
             raise InputError(f"scenario: split: {kind} {lacking[0]!r} has no {part_name} node")
 

@@ -1,5 +1,6 @@
 """Many labels per node as a scenario: AGALE's tasks, what nodes show, what is asked and how it is judged."""
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -160,6 +161,14 @@ def test_one_split_of_nodes_is_the_same_in_all_tasks_and_one_by_task_is_not() ->
         assert (first[both] == second[both]).all() == agrees
 
 
+def test_divided_lessons_are_kept_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = label_scenario(label_graph(nodes=200))
+    monkeypatch.setattr("skeleton_cgl.scenarios.multilabel._MOST_DIVIDED", 1000)
+    for task in itertools.combinations(range(CLASSES), 2):
+        scenario._parts_of(task)
+        assert sum(parts.nbytes for parts in scenario._divided.values()) <= 1000
+
+
 def test_a_task_is_divided_the_same_whatever_was_divided_before() -> None:
     one, other = (scenario_of("class-il", "own") for _ in range(2))
     mixed = ((0, 3), (1, 2), (4, 5))
@@ -174,7 +183,9 @@ def test_a_task_is_divided_the_same_whatever_was_divided_before() -> None:
         ({"setting": "domain-il", "fewest_nodes": 3}, "fewest_nodes: all labels are learned in every domain"),
         ({"domains": "domain"}, "domains: there are none in class-il"),
         ({"fewest_nodes": 10_000}, "no label of small has 10000 nodes"),
+        ({"fewest_nodes": 80, "classes": (2, 3, 4, 5)}, "fewest_nodes: 'label 2' is among `classes` and has 78 nodes"),
         ({"split": {"by": "class"}}, "take by: task or by: node"),
+        ({"split": {"by": "task", "test": (1,)}}, "name groups; they mean nothing with by: task"),
         ({"classes_per_task": 1, "rest": "own"}, "every test node has 'label 0'"),
     ],
 )

@@ -222,6 +222,21 @@ def test_a_class_without_a_test_node_is_refused() -> None:
         node_scenario(replace(graph, split=split))
 
 
+@pytest.mark.parametrize(("setting", "message"), [("domain-il", "domain 'b'"), ("time-il", "period '2001'")])
+def test_a_domain_or_period_without_a_node_of_a_class_is_refused(setting: str, message: str) -> None:
+    graph = node_graph()
+    assert graph.times is not None
+    without = graph.groups["domain"].numbers == 1 if setting == "domain-il" else graph.times == 2001
+    with pytest.raises(InputError, match=f"{message} has no training node"):
+        node_scenario(replace(graph, labels=np.where(without, NO_CLASS, graph.labels)), setting=setting)
+
+
+def test_groups_named_for_parts_are_refused_where_a_split_was_published() -> None:
+    graph = replace(node_graph(), split=np.random.default_rng(0).integers(3, size=NODES))
+    with pytest.raises(InputError, match="name groups; they mean nothing with by: published"):
+        node_scenario(graph, split={"test": (1,)})
+
+
 def test_an_area_of_one_class_alone_is_refused() -> None:
     graph = _two_classes(node_graph())
     one = replace(graph, labels=np.where(graph.groups["domain"].numbers == 1, 0, graph.labels))
