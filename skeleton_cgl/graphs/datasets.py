@@ -26,8 +26,8 @@ def open_graph(data: str | Path, options: Mapping[str, Any] = _NO_OPTIONS) -> Gr
 
     data: the path of an archive or of files, or a set by its known name, `module:Class` or Python file. options: `name`
     chooses the reader of files, which otherwise has to be the only one that recognises them; all others are arguments
-    of the reader. A set that needs no files comes before a file of its name. Refused: what is none of these, unknown options, and
-    whatever the reader refuses.
+    of the reader. A set that needs no files comes before a file of its name. Refused: what is none of these, unknown
+    options, and whatever the reader refuses.
     """
     source = make_graph_source(data, options)
     if source is None:
