@@ -25,9 +25,8 @@ from matplotlib.figure import Figure
 from skeleton_cgl.analysis.names import LearnerName, name_learners
 from skeleton_cgl.analysis.results import Results
 from skeleton_cgl.analysis.scores import Scores
-from skeleton_cgl.analysis.words import worded
+from skeleton_cgl.analysis.words import Wording
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.scenarios.lessons import UnitKind
 
 Value = TypeVar("Value")
 Kind = Literal["both", "task", "class", "domain"]
@@ -57,11 +56,11 @@ class StudyFigure(ABC, Generic[Value]):
             raise InputError(f"{type(self).__name__}: takes one study, found {len(several)}")
         return self.compute(several[0])
 
-    def described(self, unit: UnitKind) -> tuple[str, str]:
-        """Return title and meaning for a study of such units; those of the figures here speak of classes otherwise."""
+    def described(self, words: Wording) -> tuple[str, str]:
+        """Return title and meaning in the words of a study; those of the figures here speak of classes and accuracy."""
         if not type(self).__module__.startswith("skeleton_cgl."):
             return self.title, self.meaning
-        return worded(self.title, unit), worded(self.meaning, unit)
+        return words.of(self.title), words.of(self.meaning)
 
     def applies(self, results: Results) -> bool:  # noqa: ARG002
         """Return whether a report should show it, or say why it cannot be drawn."""

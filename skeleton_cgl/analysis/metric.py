@@ -24,7 +24,7 @@ from skeleton_cgl.analysis.names import LearnerName, name_learners
 from skeleton_cgl.analysis.performance import runs
 from skeleton_cgl.analysis.scores import Scores, choose
 from skeleton_cgl.analysis.table import EMPTY, Cell, Column, number_and_spread, percent_and_spread
-from skeleton_cgl.analysis.words import PLURAL, scenario_fields
+from skeleton_cgl.analysis.words import PLURAL, Wording, wording
 from skeleton_cgl.engine.rows import LearnerRow, StudyRow
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.scenarios.measures import QUERIED
@@ -140,9 +140,14 @@ class Findings:
         return "tasks" if self.level == "task" else PLURAL[self.scores.unit]
 
     @property
+    def words(self) -> Wording:
+        """The words in which the study is spoken of."""
+        return wording(self.study, self.scores.unit, self.scores.metric)
+
+    @property
     def is_of_skeletons(self) -> bool:
         """Whether the study is one of skeletons, or not known; others are shown as graph benchmarks have it."""
-        return self.study is None or scenario_fields(self.study).get("kind", "skeleton") == "skeleton"
+        return self.words.average == "AA"
 
     @cached_property
     def share_orders(self) -> bool:

@@ -67,7 +67,7 @@ function colourOf(method) {
 
 function hoverText(point) {
   const name = escaped(data.methods[points.method[point]].name);
-  const title = `<b>${name}</b>  AA ${fraction(points.AA[point])}  AF ${fraction(points.AF[point])}`;
+  const title = `<b>${name}</b>  ${data.words.average} ${fraction(points.AA[point])}  AF ${fraction(points.AF[point])}`;
   const tasks = order(point).map((task, place) => `${place + 1}  ${escaped(names(task))}`);
   return [title, ...(plot.clientWidth < 500 ? [escaped(code(point))] : tasks)].join("<br>");
 }
@@ -128,7 +128,7 @@ function layout(visible, where) {
     font: { family: "system-ui, sans-serif", color: theme("--text"), size: 13 },
     hoverlabel: { align: "left", bgcolor: theme("--raised"), font: { color: theme("--text") } },
     modebar: { bgcolor: "transparent", color: theme("--faint"), activecolor: theme("--accent") },
-    xaxis: axis("average accuracy (AA)", ranges.AA),
+    xaxis: axis(data.words.axis, ranges.AA),
     yaxis: axis("average forgetting (AF)", ranges.AF),
     shapes: shapes(visible, where, ranges),
     selections: [],
@@ -187,7 +187,7 @@ function tally(visible, selected) {
   });
   return [
     element("p", `Most often first: ${most(firstHere, firstAll)}; last: ${most(lastHere, lastAll)}.`),
-    table([byClass ? "Class" : "Task", "First, here", "First, all", "Last, here", "Last, all"], rows),
+    table([byClass ? data.words.unit : "Task", "First, here", "First, all", "Last, here", "Last, all"], rows),
   ];
 }
 
@@ -208,13 +208,13 @@ function choose(point) {
       return element("tr", [step, name, share(accuracy, fraction(accuracy))], { class: within ? "" : "begins" });
     }),
   );
-  const measure = (name) => element("span", [`${name} `, element("b", fraction(points[name][point]))]);
+  const measure = (name, shown = name) => element("span", [`${shown} `, element("b", fraction(points[name][point]))]);
   const backbone = data.backbones[points.backbone[point]];
   byId("detail").replaceChildren(
     element("h3", data.methods[points.method[point]].name),
     element("p", `${backbone}, ${points.kind[point]} order, repeat ${points.repeat[point]}`, { class: "note" }),
-    element("p", [measure("AA"), measure("AF")], { class: "measures" }),
-    table(["Step", "Class", "Accuracy at the end"], rows),
+    element("p", [measure("AA", data.words.average), measure("AF")], { class: "measures" }),
+    table(["Step", data.words.unit, data.words.score], rows),
     element("p", `Order ${code(point)}`, { class: "note" }),
   );
 }

@@ -31,7 +31,7 @@ from skeleton_cgl.analysis.results import Results
 from skeleton_cgl.analysis.scores import KINDS, Scores
 from skeleton_cgl.analysis.table import Table
 from skeleton_cgl.analysis.tables import learned_one_by_one, performance_table, study_table, variance_table
-from skeleton_cgl.analysis.words import order_words
+from skeleton_cgl.analysis.words import OF_SKELETONS, Wording, order_words
 from skeleton_cgl.durations import duration
 from skeleton_cgl.engine.draws import FLOORS
 from skeleton_cgl.engine.record import Facts, Made
@@ -123,7 +123,8 @@ def report_page(results: Results, extras: Extras = NO_EXTRAS, progress: bool = F
         name=results.study.name,
         facts=facts(results),
         spec=yaml.safe_dump(results.spec, sort_keys=False, allow_unicode=True),
-        scatter=scatter_data(results.scores),
+        scatter=scatter_data(results.scores, results.words),
+        words=results.words,
         tables=tables,
         figures=[_drawn(figure, results) for figure in tqdm(figures, "drawing", unit=" figures", disable=not progress)],
         style=Markup((_HERE / "report.css").read_text(encoding="utf-8")),
@@ -160,11 +161,12 @@ def report_figures(results: Results, further: Sequence[str] = ()) -> list[StudyF
     return [figure for figure in figures if figure.wanted and figure.applies(results)] + asked
 
 
-def scatter_data(scores: Scores) -> dict[str, Any]:
+def scatter_data(scores: Scores, words: Wording = OF_SKELETONS) -> dict[str, Any]:
     """Return what the page's script draws, as plain values: a point per ordinary run, its columns lists of one length.
 
     AA, AF and the accuracies per class are fractions with four decimals, None where not defined; `method`, `backbone`
-    and `order` are places in the lists of that name, and a bound is the line of Theorem 1 for so many tasks.
+    and `order` are places in the lists of that name, and a bound is the line of Theorem 1 for so many tasks. `words` is
+    how the page calls them.
     """
     ordinary = scores.ordinary()
     points = runs(ordinary)
@@ -176,6 +178,12 @@ def scatter_data(scores: Scores) -> dict[str, Any]:
     lengths = {len(order) for order in orders} - {1}
     ends = np.array([0.0, 1.0])
     return {
+        "words": {
+            "average": words.average,
+            "axis": f"average {words.measured}",
+            "unit": words.of("class").capitalize(),
+            "score": words.of("Accuracy at the end"),
+        },
         "units": list(scores.units),
         "methods": [{"name": name.method, "colour": name.colour, "symbol": _SYMBOLS[name.marker]} for name in methods],
         "backbones": settings,
@@ -286,7 +294,7 @@ def _made(results: Results) -> dict[int, list[Made]]:
 
 def _drawn(figure: StudyFigure[Any], results: Results) -> Drawn:
     """Return a figure as the page shows it; the reason for a meaning where it cannot be drawn."""
-    title, meaning = figure.described(results.scores.unit)
+    title, meaning = figure.described(results.words)
     try:
         drawn = figure.draw(figure.compute(results))
     except InputError as error:

@@ -14,7 +14,7 @@ from skeleton_cgl.analysis.disparity import disparity
 from skeleton_cgl.analysis.names import name_learners, numbered, settings_of, with_names
 from skeleton_cgl.analysis.performance import accuracies, runs
 from skeleton_cgl.analysis.scores import ScoredRun, Scores, choose
-from skeleton_cgl.analysis.words import unit_kind
+from skeleton_cgl.analysis.words import Wording, unit_kind, wording
 from skeleton_cgl.engine.rows import LearnerRow, RunRow
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.errors import InputError
@@ -86,6 +86,11 @@ class Results:
                 called = f"{name.method}, {name.setting}" if len(settings_of(names)) > 1 else name.method
                 named.setdefault(f"{len(finished)} of {len(planned)} planned orders", []).append(called)
         return "; ".join(f"{count} ({', '.join(whose)})" for count, whose in named.items())
+
+    @property
+    def words(self) -> Wording:
+        """The words in which the study is spoken of."""
+        return wording(self.study, self.scores.unit, self.scores.metric)
 
     @property
     def units(self) -> tuple[str, ...]:

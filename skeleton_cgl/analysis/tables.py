@@ -94,7 +94,7 @@ def performance_table(scores: Scores, study: StudyRow | None = None) -> Table:
     ends = [f"{measure}{part}" for measure in (average, "AF") for part in ("", " lowest", " highest")]
     chosen = _without_empty(_chosen(["orders", "repeats", *ends, *further], findings))
     table = study_table(findings, [column.column.heading for column in chosen])
-    return replace(table, title="Accuracy and forgetting")
+    return replace(table, title=findings.words.of("Accuracy and forgetting"))
 
 
 def variance_table(scores: Scores) -> Table:

@@ -1,8 +1,9 @@
-"""What the units of a study are called where it is shown: classes, labels, domains or periods."""
+"""How a study is spoken of where it is shown: what its units, its average over tasks and its score are called."""
 
 import json
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from skeleton_cgl.engine.rows import StudyRow
@@ -10,6 +11,53 @@ from skeleton_cgl.scenarios.lessons import UnitKind
 
 PLURAL: dict[UnitKind, str] = {"class": "classes", "label": "labels", "domain": "domains", "period": "periods"}
 _BY_SETTING: dict[str, UnitKind] = {"domain-il": "domain", "time-il": "period"}
+_IN_FULL = {"AA": "accuracy", "AP": "performance"}
+_SCORES = {"micro_accuracy": "accuracy", "roc_auc": "ROC-AUC"}
+"""What scores are called where it is not their name: an accuracy of one class is the same, macro or micro."""
+
+
+@dataclass(frozen=True)
+class Wording:
+    """The words for a study: what its units are, its average over tasks (AA, or AP), and its score.
+
+    Studies of skeletons have an average accuracy AA; all others an average performance AP, as graph benchmarks have it.
+    """
+
+    unit: UnitKind = "class"
+    average: str = "AA"
+    score: str = "accuracy"
+
+    @property
+    def measured(self) -> str:
+        """What the average is of, with its letters: accuracy (AA)."""
+        return f"{_IN_FULL[self.average]} ({self.average})"
+
+    def of(self, text: str) -> str:
+        """Return a text of ours that speaks of classes, accuracy and AA in the words of the study."""
+        text = worded(text, self.unit)
+        if self.average == "AA":
+            return text
+        replaced = (
+            (r"(?<=verage )accuracy\b", "performance"),
+            (r"\baccuracy(?= and forgetting)", "performance"),
+            (r"\bAccuracy(?= and forgetting)", "Performance"),
+            (r"\baccuracy\b", self.score),
+            (r"\bAccuracy\b", self.score[0].upper() + self.score[1:]),
+            (r"\bAA\b", self.average),
+        )
+        for ours, theirs in replaced:
+            text = re.sub(ours, theirs, text)
+        return text
+
+
+OF_SKELETONS = Wording()
+
+
+def wording(study: StudyRow | None, unit: UnitKind, metric: str) -> Wording:
+    """Return the words for a study that goes by a metric; those of skeletons where the study is not known."""
+    of_skeletons = study is None or scenario_fields(study).get("kind", "skeleton") == "skeleton"
+    score = _SCORES.get(metric, metric.replace("_", " "))
+    return Wording(unit, "AA" if of_skeletons else "AP", score)
 
 
 def scenario_fields(study: StudyRow) -> dict[str, Any]:

@@ -12,14 +12,19 @@ from skeleton_cgl.analysis import Beside, Findings, published_performance, runs
 from skeleton_cgl.analysis.curves import mean_accuracy_matrices
 from skeleton_cgl.analysis.disparity import disparity
 from skeleton_cgl.analysis.fate import accuracy_by_position, extreme_orders
+from skeleton_cgl.analysis.figures.best_worst_orders import BestWorstOrders
+from skeleton_cgl.analysis.figures.class_fate import ClassFate
+from skeleton_cgl.analysis.figures.disparity_table import DisparityTable
+from skeleton_cgl.analysis.figures.learning_curve import LearningCurve
+from skeleton_cgl.analysis.figures.order_scatter import OrderScatter
 from skeleton_cgl.analysis.finals import OWN_TASKS, final_accuracies
 from skeleton_cgl.analysis.metric import entry_of
-from skeleton_cgl.analysis.report import facts, report_tables
+from skeleton_cgl.analysis.report import facts, report_tables, scatter_data
 from skeleton_cgl.analysis.results import Results
 from skeleton_cgl.analysis.scores import ScoredRun, Scores
 from skeleton_cgl.analysis.table import Table
 from skeleton_cgl.analysis.tables import default_level, study_table, variance_table
-from skeleton_cgl.analysis.words import order_words, unit_kind, worded
+from skeleton_cgl.analysis.words import OF_SKELETONS, Wording, order_words, unit_kind, worded
 from skeleton_cgl.engine.rows import LearnerRow, StudyRow
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.scenarios.lessons import Order
@@ -260,6 +265,34 @@ def test_labels_domains_and_periods_are_called_so() -> None:
     assert "In percent, at the level of labels." in table.notes
     assert table.title == "Order disparity of labels"
     assert not any("class" in note for each in (table, variance_table(labels)) for note in each.notes)
+
+
+def test_figures_of_graphs_speak_of_average_performance_and_of_their_score(tmp_path: Path) -> None:
+    scores = as_scores([run([10, 20, 30, 40, 50, 60], order) for order in ORDERS])
+    (tmp_path / "node").mkdir()
+    (tmp_path / "skeleton").mkdir()
+    for kind, average, axis in (
+        ("node", "AP", "average performance (AP)"),
+        ("skeleton", "AA", "average accuracy (AA)"),
+    ):
+        results = made_results(tmp_path / kind, scores, scenario={"kind": kind, "setting": "class-il"})
+        scatter, curve, ends = OrderScatter(), LearningCurve(), BestWorstOrders()
+        assert scatter.draw(scatter.compute(results)).axes[0].get_xlabel() == axis
+        assert curve.draw(curve.compute(results)).axes[0].get_ylabel() == axis
+        texts_there = {text.get_text() for text in ends.draw(ends.compute(results)).axes[0].texts}
+        assert {"AA", "AP"} & texts_there == {average}
+        assert scatter_data(results.scores, results.words)["words"]["axis"] == axis
+    labels = Wording("label", "AP", "average precision")
+    assert OrderScatter().described(labels)[0] == "Performance and forgetting of every order"
+    assert ClassFate().described(labels)[1].startswith("Final average precision of every label")
+    assert labels.of("By final average accuracy; AA") == "By final average performance; AP"
+    assert OF_SKELETONS.of("Accuracy of a class, AA") == "Accuracy of a class, AA"
+
+
+def test_the_picture_of_a_table_without_disparity_says_why(tmp_path: Path) -> None:
+    scores = as_scores([run([10, 20, 30, 40, 50, 60], ORDERS[0])])
+    shown = DisparityTable().compute(made_results(tmp_path, scores, scenario={"kind": "node"})).shown
+    assert shown.notes[1:] == ("One order: no disparity.",)
 
 
 def test_a_report_of_domains_has_them_at_one_level(tmp_path: Path) -> None:

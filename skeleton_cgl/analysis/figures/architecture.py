@@ -12,8 +12,7 @@ from skeleton_cgl.analysis.plots.lines import log_ticks
 from skeleton_cgl.analysis.plots.style import COLUMN_INCHES, EDGE, method_legend, panels, styled
 from skeleton_cgl.analysis.results import Results
 from skeleton_cgl.analysis.sweeps import MEASURES, sweep_curves
-
-_NAMES = {"AA": "accuracy (AA)", "AF": "forgetting (AF)"}
+from skeleton_cgl.analysis.words import OF_SKELETONS, Wording
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +22,7 @@ class SweepRow:
     field: str
     title: str
     curves: tuple[tuple[LearnerName, pd.DataFrame], ...]
+    words: Wording = OF_SKELETONS
 
 
 class Architecture(StudyFigure[tuple[SweepRow, ...]]):
@@ -49,7 +49,8 @@ class Architecture(StudyFigure[tuple[SweepRow, ...]]):
         for (field, others, backbone), here in curves.groupby(["field", "others", "backbone"], sort=False):
             methods = methods_of(names[number] for number in here["learner"])
             by_method = tuple((name, here[here["place"] == name.place]) for name in methods)
-            rows.append(SweepRow(field, ", ".join([*[backbone] * several, *[others] * bool(others)]), by_method))
+            title = ", ".join([*[backbone] * several, *[others] * bool(others)])
+            rows.append(SweepRow(field, title, by_method, results.words))
         return tuple(rows)
 
     @styled
@@ -59,7 +60,7 @@ class Architecture(StudyFigure[tuple[SweepRow, ...]]):
             for panel, measure in zip(axes[2 * number : 2 * number + 2], MEASURES, strict=True):
                 _draw_curves(panel, row, measure)
                 panel.set_xlabel(short(row.field).replace("_", " "))
-                panel.set_ylabel(_NAMES[measure])
+                panel.set_ylabel(row.words.measured if measure == "AA" else "forgetting (AF)")
                 panel.set_title(row.title)
         method_legend(figure, [name for row in value for name, _ in row.curves])
         return figure

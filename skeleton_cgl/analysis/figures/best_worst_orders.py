@@ -23,6 +23,7 @@ from skeleton_cgl.analysis.plots.style import (
 )
 from skeleton_cgl.analysis.results import Results
 from skeleton_cgl.analysis.scores import choose
+from skeleton_cgl.analysis.words import OF_SKELETONS, Wording
 
 _UNBROKEN = "\N{NO-BREAK SPACE}"
 _NOT_SO = "○ not so on the validation queries: beyond the median order"
@@ -30,11 +31,12 @@ _NOT_SO = "○ not so on the validation queries: beyond the median order"
 
 @dataclass(frozen=True, eq=False)
 class Ends:
-    """What `fate.extreme_orders` gives, and the names of its learners and classes."""
+    """What `fate.extreme_orders` gives, the names of its learners and classes, and the words for its averages."""
 
     names: tuple[LearnerName, ...]
     units: tuple[str, ...]
     orders: pd.DataFrame
+    words: Wording = OF_SKELETONS
 
 
 class BestWorstOrders(StudyFigure[Ends]):
@@ -64,7 +66,7 @@ class BestWorstOrders(StudyFigure[Ends]):
             names = tuple(name for name in names if self.method in (name.method, components[name.number]))
             wanted = {name.number for name in names}
             scores = scores.where(lambda run: run.learner in wanted)
-        return Ends(names, results.units, extreme_orders(scores, self.count))
+        return Ends(names, results.units, extreme_orders(scores, self.count), results.words)
 
     @styled
     def draw(self, value: Ends) -> Figure:
@@ -77,7 +79,7 @@ class BestWorstOrders(StudyFigure[Ends]):
         columns = min(2, len(titles))
         figure, axes = panels(len(titles), columns, width * columns, 0.75 + 0.135 * rows)
         for panel, (number, title) in zip(axes, titles.items(), strict=True):
-            _draw_orders(panel, orders[orders["learner"] == number])
+            _draw_orders(panel, orders[orders["learner"] == number], value.words.average)
             panel.set_title(title)
         shown = sorted({unit for order in orders["order"] for task in order for unit in task})
         names = ", ".join(f"{unit} {value.units[unit]}".replace(" ", _UNBROKEN) for unit in shown)
@@ -87,7 +89,7 @@ class BestWorstOrders(StudyFigure[Ends]):
         return figure
 
 
-def _draw_orders(panel: Axes, orders: pd.DataFrame) -> None:
+def _draw_orders(panel: Axes, orders: pd.DataFrame, average: str) -> None:
     cells = orders.pivot(index="rank", columns="position", values=["accuracy", "text"])
     shown = orders.drop_duplicates("rank").set_index("rank")
     ranks = list(cells.index)
@@ -102,4 +104,4 @@ def _draw_orders(panel: Axes, orders: pd.DataFrame) -> None:
             panel.text(1.03, row + 0.5, percent_text(shown["AA"][rank]), va="center", **beside)
             if not shown["holds"][rank]:
                 panel.plot(1.015, row + 0.5, transform=beside["transform"], clip_on=False, **HOLLOW)
-    panel.text(1.03, -0.1, "AA", va="bottom", **beside)
+    panel.text(1.03, -0.1, average, va="bottom", **beside)

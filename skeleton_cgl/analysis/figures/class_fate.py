@@ -1,5 +1,6 @@
 """Final accuracy of every class by its position in the order: which classes suffer, and when."""
 
+import textwrap
 from dataclasses import dataclass
 
 import pandas as pd
@@ -20,15 +21,17 @@ from skeleton_cgl.analysis.plots.style import (
     styled,
 )
 from skeleton_cgl.analysis.results import Results
+from skeleton_cgl.analysis.words import OF_SKELETONS, Wording
 
 
 @dataclass(frozen=True, eq=False)
 class Fate:
-    """What `fate.accuracy_by_position` gives, and the names of its learners and classes."""
+    """What `fate.accuracy_by_position` gives, the names of its learners and classes, and the words for its colours."""
 
     names: tuple[LearnerName, ...]
     units: tuple[str, ...]
     fate: pd.DataFrame
+    words: Wording = OF_SKELETONS
 
 
 class ClassFate(StudyFigure[Fate]):
@@ -45,7 +48,7 @@ class ClassFate(StudyFigure[Fate]):
 
     def compute(self, results: Results) -> Fate:
         scores = results.scores.of_kind(self.kind)
-        return Fate(names_in(scores), results.units, accuracy_by_position(scores))
+        return Fate(names_in(scores), results.units, accuracy_by_position(scores), results.words)
 
     @styled
     def draw(self, value: Fate) -> Figure:
@@ -65,7 +68,8 @@ class ClassFate(StudyFigure[Fate]):
         not_so = "" if value.fate["holds"].all() else "\n○ best and worst: not so on the validation queries"
         figure.supxlabel(f"position in the order{not_so}", fontsize=NORMAL)
         bar = figure.colorbar(axes[0].collections[0], ax=axes, aspect=40, pad=0.02)
-        bar.set_label("final accuracy", labelpad=4)
+        # Of few classes the panels are low, and a longer line would be cut.
+        bar.set_label(textwrap.fill(f"final {value.words.score}", width=14), labelpad=4)
         bar.outline.set_visible(False)
         bar.ax.tick_params(**TICKS)
         return figure

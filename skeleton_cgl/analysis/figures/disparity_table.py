@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from skeleton_cgl.analysis.figure import Level, StudyFigure
 from skeleton_cgl.analysis.metric import Beside, Findings
+from skeleton_cgl.analysis.metrics.disparity import without_disparity
 from skeleton_cgl.analysis.plots.picture import picture
 from skeleton_cgl.analysis.published import ORDERS
 from skeleton_cgl.analysis.rendering import SUFFIXES, write_table
@@ -57,7 +58,10 @@ class DisparityTable(StudyFigure[Tabled]):
         columns += [] if self.beside else ["R", "AOPD at R", *_FLOORS]
         findings = Findings(results.scores, self.level, results.study, self.beside)
         shown = study_table(findings, ["orders", "repeats", *columns])
-        return Tabled(study_table(findings), self._shown(shown, results.scores.unit))
+        picture = self._shown(shown, results.scores.unit)
+        if all(cell.is_empty for cell in shown.column("AOPD")):
+            picture = replace(picture, notes=(picture.notes[0], *without_disparity(findings)))
+        return Tabled(study_table(findings), picture)
 
     def _shown(self, whole: Table, unit: UnitKind) -> Table:
         counts = {name: whole.column(name) for name in ("orders", "repeats")}

@@ -14,14 +14,16 @@ from skeleton_cgl.analysis.names import LearnerName
 from skeleton_cgl.analysis.plots.lines import panel_per_setting
 from skeleton_cgl.analysis.plots.style import EDGE, label_outer, method_legend, styled
 from skeleton_cgl.analysis.results import Results
+from skeleton_cgl.analysis.words import OF_SKELETONS, Wording
 
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """What `curves.accuracy_by_step` gives, and the names of its learners."""
+    """What `curves.accuracy_by_step` gives, the names of its learners, and the words for its axis."""
 
     names: tuple[LearnerName, ...]
     steps: pd.DataFrame
+    words: Wording = OF_SKELETONS
 
 
 class LearningCurve(StudyFigure[Steps]):
@@ -35,7 +37,7 @@ class LearningCurve(StudyFigure[Steps]):
 
     def compute(self, results: Results) -> Steps:
         scores = results.scores.of_kind(self.kind)
-        return Steps(names_in(scores), accuracy_by_step(scores))
+        return Steps(names_in(scores), accuracy_by_step(scores), results.words)
 
     @styled
     def draw(self, value: Steps) -> Figure:
@@ -58,7 +60,7 @@ class LearningCurve(StudyFigure[Steps]):
             panel.grid(visible=False, axis="x")
             panel.set_ylim(-0.02, 1.02)
             panel.set_xlabel("tasks learned")
-            panel.set_ylabel("average accuracy (AA)")
+            panel.set_ylabel(f"average {value.words.measured}")
         label_outer(list(axes.values()))
         widths = {"middle half of orders": 2, "all orders": 0.5}
         bars = [Line2D([], [], color="#444444", linewidth=width, label=label) for label, width in widths.items()]

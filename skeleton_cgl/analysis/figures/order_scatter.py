@@ -16,8 +16,7 @@ from skeleton_cgl.analysis.names import LearnerName, name_learners
 from skeleton_cgl.analysis.performance import forgetting_bound
 from skeleton_cgl.analysis.plots.style import COLUMN_INCHES, SMALL, label_outer, method_legend, panels, styled
 from skeleton_cgl.analysis.results import Results
-from skeleton_cgl.analysis.words import order_words
-from skeleton_cgl.scenarios.lessons import UnitKind
+from skeleton_cgl.analysis.words import OF_SKELETONS, Wording, order_words
 
 _HOLLOW_KINDS = ("class", "label", "domain")
 _LABEL_AT = 0.6
@@ -53,6 +52,7 @@ class ScatterPanel:
     title: str
     clouds: tuple[Cloud, ...]
     bounds: tuple[Bound, ...]
+    words: Wording = OF_SKELETONS
 
 
 class OrderScatter(StudyFigure[tuple[ScatterPanel, ...]]):
@@ -64,10 +64,10 @@ class OrderScatter(StudyFigure[tuple[ScatterPanel, ...]]):
     def __init__(self, kind: Kind = "both") -> None:
         self.kind = kind
 
-    def described(self, unit: UnitKind) -> tuple[str, str]:
-        title, meaning = super().described(unit)
+    def described(self, words: Wording) -> tuple[str, str]:
+        title, meaning = super().described(words)
         # Domains and periods have orders of one kind.
-        return title, f"{meaning.partition(';')[0]}." if unit in ("domain", "period") else meaning
+        return title, f"{meaning.partition(';')[0]}." if words.unit in ("domain", "period") else meaning
 
     def compute(self, results: Results) -> tuple[ScatterPanel, ...]:
         return self.compute_several([results])
@@ -104,7 +104,8 @@ class OrderScatter(StudyFigure[tuple[ScatterPanel, ...]]):
                 widest[cloud.name.number] = widest.get(cloud.name.number, 0) + cloud.spread
             clouds.sort(key=lambda cloud: -widest[cloud.name.number])
             lengths = sorted(set(here["order"].map(len)) - {1})
-            found.append(ScatterPanel(f"{study}{setting}", tuple(clouds), tuple(map(_bound, lengths))))
+            bounds = tuple(map(_bound, lengths))
+            found.append(ScatterPanel(f"{study}{setting}", tuple(clouds), bounds, results.words))
         return found
 
     @styled
@@ -112,7 +113,7 @@ class OrderScatter(StudyFigure[tuple[ScatterPanel, ...]]):
         figure, axes = panels(len(value), 2, COLUMN_INCHES * min(2, len(value)), 3.1, sharex=True, sharey=True)
         for axis, panel in zip(axes, value, strict=True):
             _draw_panel(axis, panel)
-            axis.set_xlabel("average accuracy (AA)")
+            axis.set_xlabel(f"average {panel.words.measured}")
             axis.set_ylabel("average forgetting (AF)")
             if len(value) > 1:
                 axis.set_title(panel.title)

@@ -24,14 +24,10 @@ class OrderDisparity(Metric):
     offers: ClassVar[tuple[str, ...]] = ("AOPD", "AOPD (cross)", "MOPD", "MOPD (cross)")
 
     def columns(self, findings: Findings) -> tuple[MetricColumn, ...]:
-        reasons = [
-            each if isinstance(each, str) else _one_order(findings.finals[name.number]) if np.isnan(each.AOPD) else ""
-            for name, each in ((name, findings.disparities[name.number]) for name in findings.names)
-        ]
         notes = [
-            f"OPD of a {findings.what}: its highest minus its lowest final accuracy over the orders. AOPD: mean over "
-            "them, MOPD: maximum; mean ± standard deviation over repeats.",
-            *findings.told(reasons),
+            f"OPD of a {findings.what}: its highest minus its lowest final {findings.words.score} over the orders. "
+            "AOPD: mean over them, MOPD: maximum; mean ± standard deviation over repeats.",
+            *without_disparity(findings),
             *([findings.queries] if findings.queries else []),
             *([NOT_COMPARED] if any(_with_fewer_orders(findings)) else []),
         ]
@@ -46,6 +42,18 @@ class OrderDisparity(Metric):
                 column = Column(heading, (field, f"{field}_std"), marked=True)
                 found.append(MetricColumn(column, _marked(findings, _cells(findings, field)), own))
         return tuple(found)
+
+
+def without_disparity(findings: Findings) -> tuple[str, ...]:
+    """Return the reasons why learners have no disparity, as notes that say whose they are."""
+    reasons = []
+    for name in findings.names:
+        found = findings.disparities[name.number]
+        if isinstance(found, str):
+            reasons.append(found)
+        else:
+            reasons.append(_one_order(findings.finals[name.number]) if np.isnan(found.AOPD) else "")
+    return findings.told(reasons)
 
 
 def _one_order(finals: Finals) -> str:
