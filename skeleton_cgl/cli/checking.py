@@ -37,6 +37,7 @@ def check(
     """Try whether a method or backbone keeps what the engine relies on, in seconds; a line for every promise.
 
     Example: skeleton-cgl check mine.py
+
     Example: skeleton-cgl check models/ctrgcn.py --set width=32 --data data/ucla.h5
     """
     from skeleton_cgl.engine.checking import Verdict, check_subject, checks_of, find_subject

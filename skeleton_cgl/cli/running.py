@@ -28,6 +28,7 @@ def run(
     """Run what the store lacks of a study; stop with Ctrl-C and go on with the same command.
 
     Example: skeleton-cgl run experiments/quickstart.yaml --workers 2
+
     Example: skeleton-cgl run experiments/ucla_task_order.yaml --set backbone=models/ctrgcn.py --set orders.tasks=30
     """
     from skeleton_cgl.engine.forecast import forecast
@@ -54,7 +55,7 @@ def search(
     mix: Mix = False,
     traceback: Traceback = False,
 ) -> None:
-    """Try every combination of a grid of parameters; write the winners by validation AA as a study fragment.
+    """Try every combination of a grid of parameters; write the winners by validation AA (AP) as a study fragment.
 
     The grid has parameters of methods, `ewc: {strength: [1, 100]}`, fields of the recipe, `training: {learning_rate:
     [0.001, 0.01]}`, and parameters of the backbones, `backbone: {dropout: [0, 0.5]}`. A study has one recipe: the
@@ -62,6 +63,7 @@ def search(
     tells in comments where a method by itself is better.
 
     Example: skeleton-cgl search experiments/ucla_grid.yaml --out experiments/ucla_best.yaml --workers 2
+
     Example: skeleton-cgl search experiments/begin_grid.yaml --out experiments/begin_best.yaml --workers 2
     """
     from skeleton_cgl.search import Search, describe_choices, run_search, write_fragment
@@ -103,6 +105,7 @@ def status(
     """Tell which studies a store has, what is done and left, how long that takes, and what failed.
 
     Example: skeleton-cgl status results/quickstart.db
+
     Example: skeleton-cgl status results/quickstart.db --verify
     """
     from skeleton_cgl.engine import status as engine

@@ -41,6 +41,7 @@ def table(
     """Print accuracy, forgetting and order sensitivity of every method, in percent, lowest and highest marked.
 
     Example: skeleton-cgl table results/ucla_task_order.db --published ucla
+
     Example: skeleton-cgl table results/ucla_task_order.db --columns AA,AF,AOPD --sort -AA --format latex
     """
     from skeleton_cgl.analysis.metric import Beside, Findings
