@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from skeleton_cgl.graphs.batches import Paths, Places, Table
 from skeleton_cgl.graphs.links import Links
@@ -10,8 +10,13 @@ from skeleton_cgl.graphs.sparse import dropout
 
 
 def paths_of(places: Places, hops: int, whole: bool) -> Paths:
-    """Return the links of so many layers; whole: all of them, of which BatchNorm takes its statistics in training."""
+    """Return the links of so many layers; whole: all of them, of which BatchNorm takes its statistics."""
     return Paths.through_all(places.links, places.at.flatten(), hops) if whole else places.towards(hops)
+
+
+def normalises(norms: nn.ModuleList | None) -> bool:
+    """Return whether BatchNorm takes statistics of what passes: in training, and when these are recalibrated."""
+    return norms is not None and any(norm.training for norm in norms)
 
 
 def sums_first(links: Links, inputs: int, width: int) -> bool:

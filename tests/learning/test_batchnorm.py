@@ -9,12 +9,15 @@ import torch
 from torch import Tensor, nn
 
 from skeleton_cgl.backbones.backbone import Backbone
+from skeleton_cgl.engine.learners import make_learner
 from skeleton_cgl.learning.batchnorm import normalising, recalibrating
 from skeleton_cgl.learning.learner import UNSETTLED, Batch, Learner
 from skeleton_cgl.learning.method import Method
+from skeleton_cgl.learning.training import Training
 from skeleton_cgl.scenarios.scenario import Samples
 from tests.learning.by_hand import inputs_of
 from tests.learning.learners import FLAT_BACKBONE, small_learner
+from tests.scenarios.graphs import node_scenario
 from tests.scenarios.small import lesson, scenario_of
 
 STATISTICS = ("running_mean", "running_var")
@@ -60,6 +63,15 @@ def test_statistics_are_those_of_the_training_samples_under_the_weights_in_the_e
         learner.learn(experience, 0)
         expected = statistics_of(learner, [experience.training])
         assert all(map(torch.equal, running(learner), expected)) == recalibrate
+
+
+@pytest.mark.parametrize("backbone", ["gcn", "gat", "gin"])
+def test_statistics_are_those_of_all_nodes_of_a_graph_however_few_are_learned(backbone: str) -> None:
+    scenario = node_scenario(split={"ratios": (1, 1, 8)})
+    experience = scenario.experience(scenario.lessons(scenario.default)[:1])
+    learner = make_learner(scenario, backbone, "bare", Training(epochs=3, recalibrate=True), 0, {"width": 8})
+    learner.learn(experience, 0)
+    torch.testing.assert_close(running(learner), statistics_of(learner, [experience.training]))
 
 
 def test_the_statistics_of_batches_are_those_of_all_of_an_epoch(small: Path) -> None:

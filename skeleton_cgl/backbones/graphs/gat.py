@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from skeleton_cgl.backbones.backbone import Backbone
 from skeleton_cgl.backbones.convolution import check_size
-from skeleton_cgl.backbones.nodes import check_share, dropped, paths_of
+from skeleton_cgl.backbones.nodes import check_share, dropped, normalises, paths_of
 from skeleton_cgl.graphs.batches import Features, Paths, Places
 from skeleton_cgl.graphs.links import Links
 
@@ -81,7 +81,7 @@ class GAT(Backbone):
 
     def forward(self, places: Places) -> Tensor:
         """Return (N·m, width), an embedding per place."""
-        paths = paths_of(places, len(self.layers), whole=self.training and self.norms is not None)
+        paths = paths_of(places, len(self.layers), whole=normalises(self.norms))
         *_, hidden = self._entering(places, paths)
         return hidden[paths.at]
 

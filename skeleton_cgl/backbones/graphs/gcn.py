@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from skeleton_cgl.backbones.backbone import Backbone
 from skeleton_cgl.backbones.convolution import attention_of, check_size
-from skeleton_cgl.backbones.nodes import check_share, dropped, paths_of, sums_first
+from skeleton_cgl.backbones.nodes import check_share, dropped, normalises, paths_of, sums_first
 from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.graphs.batches import Features, Paths, Places
 from skeleton_cgl.graphs.links import Links, Weighting, check_weighting
@@ -116,7 +116,7 @@ class GCN(Backbone):
 
     def forward(self, places: Places) -> Tensor:
         """Return (N·m, width), an embedding per place."""
-        paths = paths_of(places, self.depth + self.sums_last, whole=self.training and self.norms is not None)
+        paths = paths_of(places, self.depth + self.sums_last, whole=normalises(self.norms))
         *_, hidden = self._entering(places, paths)
         return paths.links[-1].sum(hidden, self.weighting)[paths.at] if self.sums_last else hidden
 

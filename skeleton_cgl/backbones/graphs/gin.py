@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from skeleton_cgl.backbones.backbone import Backbone
 from skeleton_cgl.backbones.convolution import attention_of, check_size
-from skeleton_cgl.backbones.nodes import check_share, dropped, paths_of, sums_first
+from skeleton_cgl.backbones.nodes import check_share, dropped, normalises, paths_of, sums_first
 from skeleton_cgl.graphs.batches import Features, Paths, Places
 from skeleton_cgl.graphs.links import Links
 
@@ -78,7 +78,7 @@ class GIN(Backbone):
 
     def forward(self, places: Places) -> Tensor:
         """Return (N·m, width), an embedding per place."""
-        paths = paths_of(places, len(self.layers), whole=self.training and self.norms is not None)
+        paths = paths_of(places, len(self.layers), whole=normalises(self.norms))
         *_, hidden = self._leaving(places, paths)
         return hidden[paths.at]
 
