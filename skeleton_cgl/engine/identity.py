@@ -57,8 +57,10 @@ def _training(study: Study, scenario: Scenario, method: Component) -> dict[str, 
     training = study.training.model_dump(mode="json", exclude=study.training.as_before)
     training["device"] = choose_device(study.training.device).type
     size = study.training.batch_size
-    # A method of a user's own may learn from more samples than there are, some of them twice.
-    if size is not None and METHODS.is_built_in(method.name) and size >= _samples(scenario):
+    # A method of a user's own may learn from more samples than there are, some of them twice. A node of many labels is
+    # in as many tasks as it has labels in, so that another order may have more samples than the default one.
+    alike = METHODS.is_built_in(method.name) and scenario.unit_kind != "label"
+    if size is not None and alike and size >= _samples(scenario):
         training["batch_size"] = None
     return training
 

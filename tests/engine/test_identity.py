@@ -12,9 +12,11 @@ from skeleton_cgl.learning.learner import Learner
 from skeleton_cgl.methods.ewc import EWC
 from skeleton_cgl.methods.mas import MAS
 from skeleton_cgl.methods.twp import TWP
+from skeleton_cgl.scenarios.lessons import Order
 from skeleton_cgl.scenarios.problem import OneClass
 from skeleton_cgl.scenarios.skeleton import SkeletonSettings
 from tests.engine.studies import small_study
+from tests.scenarios.graphs import label_graph, write_npz
 
 TRAINING = {"epochs": 2, "learning_rate": 0.01, "device": "cpu"}
 OWN = """
@@ -121,6 +123,22 @@ def test_a_batch_size_counts_for_a_method_that_may_learn_from_a_sample_twice(fol
     own.write_text(OWN)
     large = {**TRAINING, "batch_size": 10**6}
     assert not keys_of(folder, str(own), training=large) & keys_of(folder, str(own))
+
+
+def test_a_batch_size_counts_where_another_order_may_have_more_samples(tmp_path: Path) -> None:
+    """A node of many labels is learned from in every task that has some of its labels."""
+    scenario = {"kind": "multilabel", "data": str(write_npz(label_graph(), tmp_path / "labels.npz"))}
+    study = Study(name="labels", scenario=scenario, backbone="gcn", methods=["joint"], orders={"classes": 9})
+    plan = make_plan(study)
+
+    def samples(order: Order) -> int:
+        lessons = plan.scenarios[0][0].lessons(order)
+        return sum(len(plan.scenarios[0][0].experience(lessons[: step + 1]).training) for step in range(len(lessons)))
+
+    default = samples(plan.scenarios[0][0].default)
+    assert any(samples(order) > default for order in plan.orders)
+    batches = study.training.model_copy(update={"batch_size": default})
+    assert not keys(study.model_copy(update={"training": batches})) & set(plan.stages)
 
 
 AS_BEFORE = {"plateau": None, "monitor": "method", "recalibrate": False, "fan_outs": None}
