@@ -284,7 +284,8 @@ class MultilabelScenario:
         taught = [lesson.units for lesson in prefix]
         if self.unit_kind != "domain" or self._views.name != "whole":
             return taught
-        return [*taught, *(task for task in self.default if task not in taught)]
+        met = {unit for units in taught for unit in units}
+        return [*taught, *(task for task in self.default if met.isdisjoint(task))]
 
     def _pairs(self, prefix: Prefix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the so manieth lesson, the part and the node (P,) of all that is asked about."""

@@ -143,6 +143,14 @@ def test_domains_are_judged_label_by_label() -> None:
     assert np.array_equal(training.labels.numpy(), graph.labels[nodes_of(graph, training)])
 
 
+def test_domains_learned_together_are_asked_about_once_and_not_where_they_are_learned_from() -> None:
+    scenario = label_scenario(setting="domain-il", view="whole")
+    prefix = scenario.lessons(((0, 1), (2,)))[:1]
+    queries = scenario.queries(prefix).ids
+    assert len(queries.unique()) == len(queries)
+    assert not torch.isin(scenario.experience(prefix).training.ids, queries).any()
+
+
 def test_an_odd_last_label_joins_the_task_before_and_rare_ones_are_in_none() -> None:
     graph = label_graph()
     labels = graph.labels.copy()
