@@ -140,8 +140,9 @@ class MultilabelScenario:
         self._views = Views(surroundings, settings.view_name, self._nodes_of, self._training_of)
         self._divided: dict[Task, np.ndarray] = {}
         described = settings.model_dump_json(include={"setting", "score", "leaking_labels", "view", "inter_task_edges"})
-        content = [graph.digest, str(settings.self_loops), described, split.model_dump_json(), repr(units.names)]
-        content += [] if self._given is None else [self._given.tobytes().hex()]
+        # Where a split is given, its seed and the place of its file decide nothing.
+        divided = split.model_dump_json() if self._given is None else self._given.tobytes().hex()
+        content = [graph.digest, str(settings.self_loops), described, divided, repr(units.names)]
         content += [self._domain.tobytes().hex()]
         self.digest = hashlib.sha256("\n".join(content).encode()).hexdigest()
         self.notes = (*units.notes, self._note_on_split())

@@ -151,6 +151,16 @@ def test_domains_learned_together_are_asked_about_once_and_not_where_they_are_le
     assert not torch.isin(scenario.experience(prefix).training.ids, queries).any()
 
 
+def test_a_split_that_is_given_is_the_same_whatever_the_seed() -> None:
+    """So that no noise floor draws splits where there is nothing to draw."""
+    graph = label_graph()
+    published = replace(graph, split=np.random.default_rng(0).integers(3, size=len(graph)))
+    other = replace(graph, split=np.random.default_rng(1).integers(3, size=len(graph)))
+    assert label_scenario(published).digest == label_scenario(published, seed=1).digest
+    by_published = {"by": "published"}
+    assert label_scenario(published, split=by_published).digest != label_scenario(other, split=by_published).digest
+
+
 def test_an_odd_last_label_joins_the_task_before_and_rare_ones_are_in_none() -> None:
     graph = label_graph()
     labels = graph.labels.copy()
