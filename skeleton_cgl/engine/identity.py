@@ -56,6 +56,9 @@ def _training(study: Study, scenario: Scenario, method: Component) -> dict[str, 
     """Return the training recipe; a batch that holds all there is to learn from is written as none."""
     training = study.training.model_dump(mode="json", exclude=study.training.as_before)
     training["device"] = choose_device(study.training.device).type
+    # Such a method watches them in any case; before it did, its patience had the other key.
+    if study.training.patience is not None and METHODS.find(method.name).watches_all:
+        training["patience_on"] = "seen"
     size = study.training.batch_size
     # A method of a user's own may learn from more samples than there are, some of them twice. A node of many labels is
     # in as many tasks as it has labels in, so that another order may have more samples than the default one.
