@@ -7,6 +7,7 @@ mean of the problem's leading metric over the outputs that the samples tell of.
 """
 
 import copy
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from math import isfinite
 from typing import TYPE_CHECKING
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from skeleton_cgl.learning.learner import Batch, Learner
 
 
-class Monitor:
+class Monitor(ABC):
     """Looks at validation samples of a lesson, and of past ones, as the learner stands, and leaves no trace in it."""
 
     def __init__(self, learner: "Learner", validation: Samples, past: Sequence[Samples] = ()) -> None:
@@ -48,8 +49,9 @@ class Monitor:
             raise LearningFailed(f"the validation loss of {self._learner.lesson_in_words()} is {value}")
         return value
 
+    @abstractmethod
     def _found(self) -> float:
-        raise NotImplementedError
+        """Return what is monitored of the samples."""
 
 
 class Loss(Monitor):
