@@ -53,6 +53,10 @@ def divide_nodes(split: NodeSplit, opened: Opened, cells: np.ndarray, names: tup
     graph = opened.graph
     if split.by in ("published", "file"):
         refuse_named_groups(split)
+        if "ratios" in split.model_fields_set:
+            raise InputError(
+                f"scenario: split: ratios: the parts are given with by: {split.by}; drop the one or the other"
+            )
     if split.by == "published":
         if graph.split is None:
             raise InputError(f"scenario: split: by: {graph.name} comes without a published split; take by: class")

@@ -215,6 +215,14 @@ def test_what_means_nothing_is_refused_by_field(fields: dict[str, Any], message:
         node_scenario(**fields)
 
 
+def test_ratios_of_a_split_that_is_given_are_refused() -> None:
+    graph = node_graph()
+    published = replace(graph, split=np.arange(NODES) % 3)
+    with pytest.raises(InputError, match="split: ratios: the parts are given with by: published"):
+        node_scenario(published, split={"ratios": (6, 2, 2)})
+    assert node_scenario(published, split={"by": "class", "ratios": (6, 2, 2)}).notes
+
+
 def test_a_class_without_a_test_node_is_refused() -> None:
     graph = node_graph()
     split = np.where(graph.labels == 3, TRAINING, np.arange(NODES) % 3)
