@@ -8,8 +8,7 @@ from typing import Any
 from skeleton_cgl.blame import blaming
 from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.graphs.graph import Graph
-from skeleton_cgl.graphs.source import GraphSource
+from skeleton_cgl.graphs.source import GraphData, GraphSource
 from skeleton_cgl.plain import shown
 from skeleton_cgl.registry import GRAPH_DATASETS, arguments_of
 
@@ -21,8 +20,8 @@ def graph_names() -> list[str]:
     return [name for name in GRAPH_DATASETS.names() if not _reads_files(name)]
 
 
-def open_graph(data: str | Path, options: Mapping[str, Any] = _NO_OPTIONS) -> Graph:
-    """Return the graph of an archive, of files in a known form, or of a set that needs none.
+def open_graph(data: str | Path, options: Mapping[str, Any] = _NO_OPTIONS) -> GraphData:
+    """Return the data of an archive, of files in a known form, or of a set that needs none.
 
     data: the path of an archive or of files, or a set by its known name, `module:Class` or Python file. options: `name`
     chooses the reader of files, which otherwise has to be the only one that recognises them; all others are arguments
@@ -38,8 +37,9 @@ def open_graph(data: str | Path, options: Mapping[str, Any] = _NO_OPTIONS) -> Gr
         return read_archive(Path(data))
     with blaming(f"graph-dataset {str(data)!r}", source):
         graph = source.read()
-    if not isinstance(graph, Graph):
-        raise InputError(f"graph-dataset {str(data)!r}: read: expected a Graph, found {type(graph).__name__}")
+    if not isinstance(graph, GraphData):
+        expected = "expected a Graph, LinkSet or GraphSet"
+        raise InputError(f"graph-dataset {str(data)!r}: read: {expected}, found {type(graph).__name__}")
     return graph
 
 

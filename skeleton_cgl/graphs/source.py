@@ -1,10 +1,15 @@
-"""What a reader of graphs is: one published form of a data set, recognised by its files, read into a `Graph`."""
+"""What a reader of graphs is: one published form of a data set, recognised by its files, read into one value."""
 
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from skeleton_cgl.graphs.graph import Graph
+from skeleton_cgl.graphs.graph_set import GraphSet
+from skeleton_cgl.graphs.link_set import LinkSet
+
+GraphData: TypeAlias = Graph | LinkSet | GraphSet
+"""A data set of which nodes, links or whole graphs are classified."""
 
 
 class GraphSource(ABC):
@@ -25,5 +30,5 @@ class GraphSource(ABC):
         return False
 
     @abstractmethod
-    def read(self) -> Graph:
-        """Return the graph."""
+    def read(self) -> GraphData:
+        """Return the data set: a graph, links or a set of graphs."""

@@ -129,7 +129,7 @@ def test_a_reader_of_ones_own_is_a_file_with_or_without_files_to_read(tmp_path: 
     with pytest.raises(InputError, match=r"ring\.py.*TypeError"):
         open_graph(str(tmp_path / "ring.py"))
     (tmp_path / "ring.py").write_text(OWN.replace("return make_graph(", "return (0,"))
-    with pytest.raises(InputError, match="read: expected a Graph, found tuple"):
+    with pytest.raises(InputError, match="read: expected a Graph, LinkSet or GraphSet, found tuple"):
         open_graph(str(tmp_path / "ring.py"))
 
 
