@@ -32,8 +32,8 @@ class GraphSet:
     sorted by target and then by source; both ends are in one graph, and a link without a direction stands in both.
     features (N, F). codes: where features are no measures but numbers of kinds, how many kinds there are of each.
     edge_features (E, B) and edge_codes: the same of edges, where they have any. texts: what people call each graph,
-    such as the SMILES of a molecule. The rest is what all `Items` have, a graph being one; of many labels, float32,
-    those that are not known are NaN.
+    such as the SMILES of a molecule. notes: what a user must know of how they were read, in words. The rest is what all
+    `Items` have, a graph being one; of many labels, float32, those that are not known are NaN.
     """
 
     item: ClassVar[ItemKind] = "graph"
@@ -51,6 +51,7 @@ class GraphSet:
     times: np.ndarray | None = None
     split: np.ndarray | None = None
     texts: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -72,7 +73,7 @@ class GraphSet:
 
     @cached_property
     def digest(self) -> str:
-        """A digest of everything but the name and the texts."""
+        """A digest of everything but the name, the texts and the notes."""
         return digest_of(self._arrays())
 
     def _arrays(self) -> Iterator[tuple[str, np.ndarray]]:
@@ -98,6 +99,7 @@ def make_graph_set(
     times: np.ndarray | None = None,
     split: np.ndarray | None = None,
     texts: tuple[str, ...] | None = None,
+    notes: tuple[str, ...] = (),
     both_ways: bool = False,
     where: str = "graphs",
 ) -> GraphSet:
@@ -135,6 +137,7 @@ def make_graph_set(
         edge_features=None if edge_features is None else edge_features[sequence],
         edge_codes=edge_codes,
         texts=texts,
+        notes=notes,
         **items,
     )
 

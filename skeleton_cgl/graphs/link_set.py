@@ -37,8 +37,8 @@ class LinkSet:
     nodes: how many. ends (2, L): source and target of every link, in the sequence of the file. directed: whether a link
     leads from its source to its target alone. features (N, F) of the nodes, None where there are none: a scenario then
     takes degrees. negatives (2, M), where published: pairs without a link to be asked about, negatives_split (M,) in
-    which part. The rest is what all `Items` have, a link being one; one with NO_CLASS, or in no group, is part of the
-    graph alone.
+    which part. notes: what a user must know of how it was read, in words. The rest is what all `Items` have, a link
+    being one; one with NO_CLASS, or in no group, is part of the graph alone.
     """
 
     item: ClassVar[ItemKind] = "link"
@@ -55,6 +55,7 @@ class LinkSet:
     split: np.ndarray | None = None
     negatives: np.ndarray | None = None
     negatives_split: np.ndarray | None = None
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return self.ends.shape[1]
@@ -65,7 +66,7 @@ class LinkSet:
 
     @cached_property
     def digest(self) -> str:
-        """A digest of everything but the name."""
+        """A digest of everything but the name and the notes."""
         return digest_of(self._arrays())
 
     def _arrays(self) -> Iterator[tuple[str, np.ndarray]]:
@@ -92,6 +93,7 @@ def make_link_set(
     split: np.ndarray | None = None,
     negatives: np.ndarray | None = None,
     negatives_split: np.ndarray | None = None,
+    notes: tuple[str, ...] = (),
     where: str = "links",
 ) -> LinkSet:
     """Return links of what a reader found; without labels, all are of the one class `LINKED`.
@@ -121,7 +123,15 @@ def make_link_set(
         negatives_split = checked_parts("negatives_split", negatives_split, negatives.shape[1], refuse)
         _refuse_linked(ends, negatives, nodes, directed, refuse)
     return LinkSet(
-        name, nodes, ends, directed, features=features, negatives=negatives, negatives_split=negatives_split, **items
+        name,
+        nodes,
+        ends,
+        directed,
+        features=features,
+        negatives=negatives,
+        negatives_split=negatives_split,
+        notes=notes,
+        **items,
     )
 
 
