@@ -21,8 +21,9 @@ class Backbone(nn.Module):
 
     The constructor may ask by name for what the scenario offers (skeletons: `layout`, `frames`, `channels`); its other
     arguments are parameters a study may set. Optional: `arrange(clips)`, called once with all clips of the data set,
-    returns what `forward` then gets rows of; `edge_attention(inputs)`, which TWP needs. A backbone for graphs says so
-    in `takes`; it gets `Places` in a graph, and gives an embedding for each.
+    returns what `forward` then gets rows of; `edge_attention(inputs)`, which TWP needs; `join(embeddings, inputs)`, to
+    make one embedding of those of a query (backbones/joins.py). A backbone for graphs says so in `takes`; it gets
+    `Places` in a graph, and gives an embedding for each: whole graphs come as all their nodes.
 
     younger, gone: parameters that came or went while records were kept, each with the value that means "as before", so
     that keys stay what they were. version: raised when the backbone comes to other numbers; keys have it.
@@ -65,7 +66,7 @@ def make_backbone(name: str, parameters: Mapping[str, Any], facts: Facts, seed: 
 
 def embedding_width(backbone: Backbone, inputs: Inputs) -> int:
     """Return the width of the backbone's embeddings; refuse a backbone that does not give one per place of `inputs`."""
-    name, content, expected = type(backbone).__name__, inputs.content, len(inputs) * inputs.places
+    name, content, expected = type(backbone).__name__, inputs.content, inputs.embedded
     if type(backbone).forward is nn.Module.forward:
         raise InputError(f"backbone {name}: method `forward` is missing; expected forward(clips) -> (N, width)")
     training = backbone.training

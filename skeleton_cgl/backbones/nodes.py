@@ -11,7 +11,7 @@ from skeleton_cgl.graphs.sparse import dropout
 
 def paths_of(places: Places, hops: int, whole: bool) -> Paths:
     """Return the links of so many layers; whole: all of them, of which BatchNorm takes its statistics."""
-    return Paths.through_all(places.links, places.at.flatten(), hops) if whole else places.towards(hops)
+    return Paths.through_all(places.links, places.asked, hops) if whole else places.towards(hops)
 
 
 def normalises(norms: nn.ModuleList | None) -> bool:

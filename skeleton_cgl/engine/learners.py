@@ -5,9 +5,11 @@ from typing import Any
 
 from skeleton_cgl.backbones.backbone import Backbone, embedding_width, make_backbone
 from skeleton_cgl.backbones.head import Head
+from skeleton_cgl.backbones.joins import join_of, joined_width
+from skeleton_cgl.backbones.model import Model
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.feed import Feed
-from skeleton_cgl.learning.learner import Learner, Model, ready_device
+from skeleton_cgl.learning.learner import Learner, ready_device
 from skeleton_cgl.learning.method import Method, make_method, needs_of
 from skeleton_cgl.learning.training import Training
 from skeleton_cgl.process import seeded
@@ -42,12 +44,15 @@ def make_learner(
     with seeded(seed_of("parts", seed)):
         module = make_backbone(backbone, backbone_parameters or {}, scenario.facts, seed)
         feed = Feed(module, device, training.fan_outs)
-        width = embedding_width(module, feed.inputs(samples.pool, samples.ids[:2]))
+        tried = feed.inputs(samples.pool, samples.ids[:2])
+        width = embedding_width(module, tried)
         if training.fan_outs is not None:
             embedding_width(module, feed.training_inputs(samples.pool, samples.ids[:2]))
         made = make_method(method, method_parameters or {})
     _refuse_unmet_needs(made, scenario, module)
-    model = Model(module, Head(width, seed, scenario.outputs), scenario.facts.join)
+    join = join_of(module, scenario.facts)
+    head = Head(joined_width(module, join, tried, width), seed, scenario.outputs)
+    model = Model(module, head, join, width)
     return Learner(model, made, training, scenario.problem, seed if noise_seed is None else noise_seed)
 
 

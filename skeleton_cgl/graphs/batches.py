@@ -1,7 +1,6 @@
 """What backbones get of problems on irregular graphs."""
 
 import copy
-import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -34,7 +33,8 @@ class Places:
 
     numbers (N,), ascending: by which numbers the rows are asked for; where there are none, row i is asked for as i.
     components (nodes,): which part of the graph every node is in; only the parts that rows are in come along with them.
-    kept: what a backbone's `arrange` computed once for all, by name, a row for every node.
+    kept: what a backbone's `arrange` computed once for all, by name, a row for every node. edge_features (E, B): of the
+    links, in their sequence; −1 for a loop that was added. every: whether the places are all nodes, in their sequence.
     """
 
     links: Links
@@ -43,6 +43,8 @@ class Places:
     numbers: Tensor | None = None
     components: Tensor | None = None
     kept: Mapping[str, Tensor] = field(default_factory=dict)
+    edge_features: Tensor | None = None
+    every: bool = False
 
     @classmethod
     def of(
@@ -79,6 +81,15 @@ class Places:
         return False
 
     @property
+    def embedded(self) -> int:
+        return self.at.numel()
+
+    @property
+    def asked(self) -> Tensor | slice:
+        """Where the places (N·m,) are among the nodes."""
+        return slice(None) if self.every else self.at.flatten()
+
+    @property
     def content(self) -> "Places":
         return self
 
@@ -95,7 +106,7 @@ class Places:
     def towards(self, hops: int) -> "Paths":
         """Return what embeddings of these places are made of in so many layers, each of which sums over in-edges."""
         if hops not in self._paths:
-            self._paths[hops] = Paths.to(self.links, self.at.flatten(), hops)
+            self._paths[hops] = Paths.to(self.links, self.asked, hops)
         return self._paths[hops]
 
     @cached_property
@@ -110,14 +121,16 @@ class Places:
         # What is computed when it is first asked for is in version 0 then: asking changes no sum.
         yield from self.links.tensors()
         yield from (self.features,) if isinstance(self.features, Tensor) else self.features.tensors()
-        yield from (each for each in (self.at, self.numbers, self.components) if each is not None)
+        yield from (each for each in (self.at, self.numbers, self.components, self.edge_features) if each is not None)
         yield from self.kept.values()
 
     def copied(self) -> "Places":
         kept = {name: table.clone() for name, table in self.kept.items()}
-        numbers, components = (None if each is None else each.clone() for each in (self.numbers, self.components))
+        numbers, components, edge_features = (
+            None if each is None else each.clone() for each in (self.numbers, self.components, self.edge_features)
+        )
         links, features = copy.deepcopy(self.links), copy.deepcopy(self.features)
-        return Places(links, features, self.at.clone(), numbers, components, kept)
+        return Places(links, features, self.at.clone(), numbers, components, kept, edge_features, self.every)
 
     def __len__(self) -> int:
         return len(self.at)
@@ -125,7 +138,7 @@ class Places:
     def rows(self, chosen: Tensor) -> "Places":
         """Return the rows of these numbers, in that order, which numbers them from then on; refuse an unknown one."""
         at = self.at[self._rows_of(chosen.to(self.at.device))]
-        places = replace(self, at=at, numbers=None)
+        places = replace(self, at=at, numbers=None, every=False)
         if self.components is None:
             return places
         asked = torch.zeros(int(self.components.max()) + 1, dtype=torch.bool, device=at.device)
@@ -175,8 +188,11 @@ class Places:
         if self.at.device == device:
             return self
         kept = {name: table.to(device) for name, table in self.kept.items()}
-        numbers, components = (None if each is None else each.to(device) for each in (self.numbers, self.components))
-        return Places(self.links.to(device), self.features.to(device), self.at.to(device), numbers, components, kept)
+        numbers, components, edge_features = (
+            None if each is None else each.to(device) for each in (self.numbers, self.components, self.edge_features)
+        )
+        links, features, at = self.links.to(device), self.features.to(device), self.at.to(device)
+        return Places(links, features, at, numbers, components, kept, edge_features, self.every)
 
     def keeping(self, **tables: Tensor) -> "Places":
         """Return the places with more that was computed once for all: tables (nodes, …), a row for every node."""
@@ -199,17 +215,19 @@ class Paths:
 
     links: tuple[Links, ...]
     nodes: tuple[Tensor | None, ...]
-    at: Tensor
+    at: Tensor | slice
     _cut: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def through_all(cls, links: Links, at: Tensor, hops: int) -> "Paths":
+    def through_all(cls, links: Links, at: Tensor | slice, hops: int) -> "Paths":
         """Return all links for every layer."""
         return cls((links,) * hops, (None,) * (hops + 1), at)
 
     @classmethod
-    def to(cls, links: Links, at: Tensor, hops: int) -> "Paths":
+    def to(cls, links: Links, at: Tensor | slice, hops: int) -> "Paths":
         """Return the links that lead to the nodes `at`, and all where that leaves too little out to be worth it."""
+        if isinstance(at, slice):
+            return cls.through_all(links, at, hops)
         most = int(_WORTH_IT * links.nodes)
         needed, places = at.unique(return_inverse=True)
         if len(needed) > most:
@@ -231,66 +249,6 @@ class Paths:
         if name not in self._cut:
             self._cut[name] = _rows(table, nodes)
         return self._cut[name]
-
-
-@dataclass(frozen=True)
-class Graphs:
-    """Whole graphs, each with the features of its nodes as `features`; one embedding is wanted per graph."""
-
-    members: tuple["dgl.DGLGraph", ...]
-
-    @property
-    def places(self) -> int:
-        return 1
-
-    @property
-    def independent(self) -> bool:
-        return False
-
-    @cached_property
-    def content(self) -> "dgl.DGLGraph":
-        """All of them as one batch of DGL's."""
-        import dgl
-
-        return dgl.batch(list(self.members))
-
-    @property
-    def version(self) -> Hashable:
-        return tuple(member.ndata[name]._version for member in self.members for name in member.ndata)
-
-    def copied(self) -> "Graphs":
-        return Graphs(tuple(copy.deepcopy(member) for member in self.members))
-
-    def __len__(self) -> int:
-        return len(self.members)
-
-    def rows(self, chosen: Tensor) -> "Graphs":
-        return Graphs(tuple(self.members[row] for row in chosen.tolist()))
-
-    def to(self, device: torch.device) -> "Graphs":
-        return Graphs(tuple(member.to(device) for member in self.members))
-
-    def arranged(self, arrange: Callable[[Any], Any]) -> "Graphs":  # noqa: ARG002
-        """Return these graphs: what is the same in every epoch is different for every batch of them."""
-        return self
-
-
-def graph_of(edges: np.ndarray, nodes: int) -> "dgl.DGLGraph":
-    """Return the graph of edges (2, E), from sources to targets."""
-    os.environ.setdefault("DGLBACKEND", "pytorch")
-    import dgl
-
-    return dgl.graph((edges[0], edges[1]), num_nodes=nodes)
-
-
-def neighbour_sum(graph: "dgl.DGLGraph", features: Tensor) -> Tensor:
-    """Return (nodes, F): for every node the sum of the features at the other ends of its in-edges."""
-    import dgl.function as message
-
-    with graph.local_scope():
-        graph.ndata["features"] = features
-        graph.update_all(message.copy_u("features", "message"), message.sum("message", "summed"))
-        return graph.ndata["summed"]
 
 
 def _tensor(array: np.ndarray | Tensor, kind: type[np.generic]) -> Tensor:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.graphs.sparse import Pattern, dots, product, turned_product
+from skeleton_cgl.graphs.sparse import Blocks, Pattern, dots, product, turned_product
 
 if TYPE_CHECKING:
     import dgl
@@ -183,6 +183,13 @@ class Links:
         sources, targets = place[self.sources], place[self.targets]
         both = (sources >= 0) & (targets >= 0)
         return Links(_by_target(sources[both], targets[both], len(nodes)))
+
+    def blocks(self, nodes: Blocks) -> tuple["Links", Tensor]:
+        """Return the links of some parts of a graph that none leads out of, and which (E,) of these links they are."""
+        pattern, edges = self.pattern.blocks(nodes)
+        return Links(
+            pattern, _weights={kind: table[edges.members] for kind, table in self._weights.items()}
+        ), edges.members
 
     def into(self, nodes: Tensor, most: int) -> "tuple[Links, Tensor | None]":
         """Return the in-edges of some nodes, and the nodes these and their neighbours are, ascending.

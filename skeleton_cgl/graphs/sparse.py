@@ -22,12 +22,46 @@ _AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
+class Blocks:
+    """Ranges of rows put one after the other: each from `begins` (B,) to before `ends` (B,), where it was."""
+
+    begins: Tensor
+    ends: Tensor
+    starts: Tensor
+    """(B + 1,): where each begins now, and the number of all rows."""
+
+    @classmethod
+    def of(cls, begins: Tensor, ends: Tensor) -> "Blocks":
+        return cls(begins, ends, functional.pad((ends - begins).cumsum(0), (1, 0)))
+
+    @property
+    def counts(self) -> Tensor:
+        """(B,)"""
+        return self.ends - self.begins
+
+    @property
+    def shift(self) -> Tensor:
+        """(B,): how much less the number of a row is now than it was."""
+        return self.begins - self.starts[:-1]
+
+    @cached_property
+    def members(self) -> Tensor:
+        """(rows,): the number of every row where it was."""
+        rows = torch.arange(int(self.starts[-1]), device=self.starts.device)
+        return rows + torch.repeat_interleave(self.shift, self.counts)
+
+
+@dataclass(frozen=True, eq=False)
 class Pattern:
-    """Where a matrix has entries, row by row: offsets (rows + 1,) into the columns (E,) of its entries."""
+    """Where a matrix has entries, row by row: offsets (rows + 1,) into the columns (E,) of its entries.
+
+    turn: gives the transpose, where somebody knows it already.
+    """
 
     shape: tuple[int, int]
     offsets: Tensor
     columns: Tensor
+    turn: "Callable[[], Turn] | None" = None
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -38,8 +72,10 @@ class Pattern:
         return torch.repeat_interleave(self.offsets.diff())
 
     @cached_property
-    def turned(self) -> tuple[Tensor, Tensor, Tensor]:
+    def turned(self) -> "Turn":
         """The transpose: its offsets (columns + 1,), the rows (E,) of its entries, and which entry (E,) each is."""
+        if self.turn is not None:
+            return self.turn()
         places = np.arange(len(self))
         parts = (places, self.columns.cpu().numpy(), self.offsets.cpu().numpy())
         found = csr_array(parts, shape=self.shape).tocsc()
@@ -56,13 +92,36 @@ class Pattern:
         )
         return Pattern((len(chosen), self.shape[1]), offsets, self.columns[entries]), entries
 
+    def blocks(self, rows: Blocks) -> tuple["Pattern", Blocks]:
+        """Return some blocks of a matrix that has no entries outside of its blocks, and the ranges of their entries."""
+        entries = Blocks.of(self.offsets[rows.begins], self.offsets[rows.ends])
+        size = int(rows.starts[-1])
+        made = _cut(self.offsets, self.columns, rows, entries)
+        return Pattern((size, size), *made, lambda: self._turned_blocks(rows, entries)), entries
+
+    def _turned_blocks(self, rows: Blocks, entries: Blocks) -> "Turn":
+        # The entries of a block are a range of their own in the transpose as well.
+        offsets, columns, places = self.turned
+        shift = torch.repeat_interleave(entries.shift, entries.counts)
+        return *_cut(offsets, columns, rows, entries), places[entries.members] - shift
+
     def to(self, device: torch.device) -> "Pattern":
-        return replace(self, offsets=self.offsets.to(device), columns=self.columns.to(device))
+        return Pattern(self.shape, self.offsets.to(device), self.columns.to(device))
 
     def tensors(self) -> Iterator[Tensor]:
         """Yield all that is held."""
         yield from (self.offsets, self.columns)
         yield from (each for name in ("rows", "turned") for each in _as_tuple(self.__dict__.get(name)))
+
+
+Turn: TypeAlias = tuple[Tensor, Tensor, Tensor]
+
+
+def _cut(offsets: Tensor, columns: Tensor, rows: Blocks, entries: Blocks) -> tuple[Tensor, Tensor]:
+    """Return the offsets and columns of some blocks, numbered anew."""
+    begins = offsets[rows.members] - torch.repeat_interleave(entries.shift, rows.counts)
+    found = columns[entries.members] - torch.repeat_interleave(rows.shift, entries.counts)
+    return torch.cat([begins, entries.starts[-1:]]), found
 
 
 def product(pattern: Pattern, values: Tensor | None, dense: Tensor, turned_values: Turned | None = None) -> Tensor:

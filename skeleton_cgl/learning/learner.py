@@ -15,8 +15,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from skeleton_cgl.backbones.backbone import Backbone
-from skeleton_cgl.backbones.head import Head
+from skeleton_cgl.backbones.model import Model
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.batchnorm import normalising, recalibrating, used
 from skeleton_cgl.learning.feed import Feed
@@ -42,11 +41,6 @@ UNSETTLED = (
 
 Progress = Callable[[int, float], None]
 """Told every epoch and its mean loss."""
-
-_JOINS: dict[str, Callable[[Tensor], Tensor]] = {
-    "mean": lambda places: places.mean(dim=1),
-    "product": lambda places: places.prod(dim=1),
-}
 
 
 @dataclass(frozen=True)
@@ -76,32 +70,6 @@ class Taught:
 
     keys: tuple[str, ...]
     outputs: tuple[int, ...]
-
-
-class Model(nn.Module):
-    """Backbone and head in one: inputs to outputs. The embeddings of several places of a query are joined into one."""
-
-    def __init__(self, backbone: Backbone, head: Head, join: str = "mean") -> None:
-        super().__init__()
-        self.backbone = backbone
-        self.head = head
-        self._join = _JOINS[join]
-
-    def forward(self, inputs: Inputs) -> Tensor:
-        embeddings: Tensor = self.backbone(inputs.content)
-        expected = (len(inputs) * inputs.places, self.head.width)
-        # Otherwise one embedding would do for all, by broadcasting.
-        if getattr(embeddings, "shape", None) != expected:
-            raise InputError(f"backbone {type(self.backbone).__name__}: expected {_told(embeddings, expected)}")
-        if inputs.places > 1:
-            embeddings = self._join(embeddings.unflatten(0, (-1, inputs.places)))
-        outputs: Tensor = self.head(embeddings)
-        return outputs
-
-
-def _told(found: object, expected: tuple[int, ...]) -> str:
-    shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
-    return f"embeddings {expected}, one per place of every query, found {shape}"
 
 
 class Learner:

@@ -15,13 +15,18 @@ Arranged = Tensor | tuple[Tensor, ...]
 
 
 class Inputs(Protocol):
-    """N rows; a backbone gives `places` embeddings for each of them.
+    """N rows; a backbone gives `places` embeddings for each of them, or one for every node of each.
 
     independent: whether a row passes through a backbone by itself, as clips do and the nodes of a graph do not.
     """
 
     @property
     def places(self) -> int: ...
+
+    @property
+    def embedded(self) -> int:
+        """How many embeddings a backbone gives for all of them."""
+        ...
 
     @property
     def independent(self) -> bool: ...
@@ -94,6 +99,10 @@ class Clips:
     @property
     def places(self) -> int:
         return self.actors
+
+    @property
+    def embedded(self) -> int:
+        return len(self) * self.actors
 
     @property
     def independent(self) -> bool:
