@@ -8,34 +8,34 @@ from pydantic import Field
 
 from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.graphs.graph import Graph
+from skeleton_cgl.graphs.items import Items
 from skeleton_cgl.scenarios.classes import ClassTasks
 from skeleton_cgl.scenarios.lessons import Order, UnitKind
 
 Periods = Annotated[int, Field(ge=1, le=10_000)] | tuple[int, ...] | None
-"""So many of about equally many nodes; the times at which a new one begins; or None, every time is one."""
+"""So many of about equally many items; the times at which a new one begins; or None, every time is one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """The units of a scenario and the order of its default tasks; of_nodes (N,): that of every node, −1 for none.
+    """The units of a scenario and the order of its default tasks; of_items (I,): that of every item, −1 for none.
 
     notes: what a reader must know of them, in words.
     """
 
     kind: UnitKind
     names: tuple[str, ...]
-    of_nodes: np.ndarray
+    of_items: np.ndarray
     default: Order
     notes: tuple[str, ...] = ()
 
 
-def classes_of(graph: Graph, tasks: ClassTasks) -> Units:
-    """Return the classes; nodes of classes that are in no task belong to none."""
-    default = tasks.divide(graph.classes)
+def classes_of(items: Items, tasks: ClassTasks) -> Units:
+    """Return the classes; items of classes that are in no task belong to none."""
+    default = tasks.divide(items.classes)
     learned = [label for task in default for label in task]
-    of_nodes = np.where(np.isin(graph.labels, learned), graph.labels, -1)
-    return Units("class", graph.classes, of_nodes, default, notes_on_tasks(tasks, graph.classes, default))
+    of_items = np.where(np.isin(items.labels, learned), items.labels, -1)
+    return Units("class", items.classes, of_items, default, notes_on_tasks(tasks, items.classes, default))
 
 
 def notes_on_tasks(tasks: ClassTasks, names: tuple[str, ...], default: Order) -> tuple[str, ...]:
@@ -51,29 +51,29 @@ def notes_on_tasks(tasks: ClassTasks, names: tuple[str, ...], default: Order) ->
     return tuple(told)
 
 
-def domains_of(graph: Graph, called: str | None) -> Units:
-    """Return the groups of that name, or the only ones there are, as domains; nodes without a class belong to none."""
-    if called is None and len(graph.groups) != 1:
-        known = ", ".join(sorted(graph.groups)) or "none"
-        raise InputError(f"scenario: domains: say which groups of {graph.name} are the domains; there are: {known}")
-    called = next(iter(graph.groups)) if called is None else called
-    if called not in graph.groups:
+def domains_of(items: Items, called: str | None) -> Units:
+    """Return the groups of that name, or the only ones there are, as domains; items without a class belong to none."""
+    if called is None and len(items.groups) != 1:
+        known = ", ".join(sorted(items.groups)) or "none"
+        raise InputError(f"scenario: domains: say which groups of {items.name} are the domains; there are: {known}")
+    called = next(iter(items.groups)) if called is None else called
+    if called not in items.groups:
         raise InputError(
-            f"scenario: domains: {graph.name} has no groups {called!r}{did_you_mean(called, graph.groups)}"
+            f"scenario: domains: {items.name} has no groups {called!r}{did_you_mean(called, items.groups)}"
         )
-    groups = graph.groups[called]
-    return Units("domain", groups.names, _of_labelled(graph, groups.numbers), _one_by_one(len(groups.names)))
+    groups = items.groups[called]
+    return Units("domain", groups.names, _of_labelled(items, groups.numbers), _one_by_one(len(groups.names)))
 
 
-def periods_of(graph: Graph, periods: Periods) -> Units:
-    """Return the periods of the nodes' times; nodes without a class belong to none, and stay out of all snapshots."""
-    if graph.times is None:
-        raise InputError(f"scenario: setting: time-il, but {graph.name} does not tell the times of its nodes")
-    times = graph.times
+def periods_of(items: Items, periods: Periods) -> Units:
+    """Return the periods of the items' times; items without a class belong to none, and stay out of all snapshots."""
+    if items.times is None:
+        raise InputError(f"scenario: setting: time-il, but {items.name} does not tell the times of its {items.item}s")
+    times = items.times
     if periods is None:
         starts = np.unique(times)
     elif isinstance(periods, int):
-        # Nodes of one time are in one period.
+        # Items of one time are in one period.
         starts = np.unique(np.sort(times)[np.arange(periods) * len(times) // periods])
         if len(starts) < periods:
             raise InputError(
@@ -90,12 +90,12 @@ def periods_of(graph: Graph, periods: Periods) -> Units:
     names = tuple(str(start) if start == end else f"{start}–{end}" for start, end in zip(starts, ends, strict=True))
     empty = [name for number, name in enumerate(names) if not (numbers == number).any()]
     if empty:
-        raise InputError(f"scenario: periods: no node in {empty[0]}")
-    return Units("period", names, _of_labelled(graph, numbers), _one_by_one(len(names)))
+        raise InputError(f"scenario: periods: no {items.item} in {empty[0]}")
+    return Units("period", names, _of_labelled(items, numbers), _one_by_one(len(names)))
 
 
-def _of_labelled(graph: Graph, numbers: np.ndarray) -> np.ndarray:
-    return numbers.copy() if graph.many_labels else np.where(graph.labels >= 0, numbers, -1)
+def _of_labelled(items: Items, numbers: np.ndarray) -> np.ndarray:
+    return numbers.copy() if items.many_labels else np.where(items.labels >= 0, numbers, -1)
 
 
 def _one_by_one(number: int) -> Order:

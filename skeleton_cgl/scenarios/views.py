@@ -5,6 +5,7 @@ number is found again. A view holds no node of a lesson to come, but for the who
 """
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -147,46 +148,67 @@ _KEPT = 3
 """So many prefixes are remembered: of the lesson being learned, and of those tried before it."""
 
 
-class Views:
-    """The views of all prefixes of lessons: which nodes are in a lesson, and which of them may be remembered."""
+class ItemViews(ABC):
+    """What a learner sees of nodes, links or graphs after every prefix of lessons.
 
-    def __init__(self, graph: Surroundings, name: ViewName, nodes: NodesOf, remembered: NodesOf) -> None:
-        self._graph = graph
+    name: "whole", whatever the prefix; "so far", what has come with its lessons; "own", of the last lesson alone. An
+    item has the same number as a sample in all views but for "own".
+    """
+
+    def __init__(self, name: ViewName) -> None:
         self.name = name
-        self._nodes = nodes
-        self._remembered = remembered
         self._pools: OrderedDict[str, GraphPool] = OrderedDict()
 
-    def pool(self, prefix: Prefix) -> GraphPool:
+    @abstractmethod
+    def made(self, prefix: Prefix) -> "GraphPool":
+        """Return the pool of a prefix; where the view is whole, of any."""
+
+    def pool(self, prefix: Prefix) -> "GraphPool":
         """Return what a learner sees while it learns the last lesson of a prefix."""
-        if self.name == "whole":
-            return self._graph.whole
-        called = tokens(prefix)
+        called = "" if self.name == "whole" else tokens(prefix)
         if called not in self._pools:
-            self._pools[called] = self._made(prefix)
+            self._pools[called] = self.made(prefix)
             while len(self._pools) > _KEPT:
                 self._pools.popitem(last=False)
         return self._pools[called]
 
-    def _made(self, prefix: Prefix) -> GraphPool:
+    def numbers(self, prefix: Prefix, items: np.ndarray) -> Tensor:  # noqa: ARG002
+        """Return the numbers of the samples that are items of the last lesson of a prefix."""
+        return torch.from_numpy(items)
+
+    def asked(self, prefix: Prefix, steps: np.ndarray, items: np.ndarray) -> Asked:  # noqa: ARG002
+        """Return items (Q,) of the so manieth lessons (Q,) as queries on the view of a prefix."""
+        sequence = sequence_of(len(items))
+        return Asked(self.pool(prefix), torch.from_numpy(items[sequence]), sequence)
+
+
+class Views(ItemViews):
+    """The views of the nodes of a graph: which nodes are in a lesson, and which of them may be remembered."""
+
+    def __init__(self, graph: Surroundings, name: ViewName, nodes: NodesOf, remembered: NodesOf) -> None:
+        super().__init__(name)
+        self._graph = graph
+        self._nodes = nodes
+        self._remembered = remembered
+
+    def made(self, prefix: Prefix) -> GraphPool:
+        if self.name == "whole":
+            return self._graph.whole
         lessons = [self._nodes(lesson.units) for lesson in prefix]
         if self.name == "so far":
             return self._graph.so_far(lessons)
         return self._graph.own(lessons, [self._remembered(lesson.units) for lesson in prefix])
 
     def numbers(self, prefix: Prefix, nodes: np.ndarray) -> Tensor:
-        """Return the numbers of the samples that are nodes of the last lesson of a prefix."""
         if self.name != "own":
-            return torch.from_numpy(nodes)
+            return super().numbers(prefix, nodes)
         lessons = [self._nodes(lesson.units) for lesson in prefix]
         return torch.from_numpy(numbers_in(lessons, len(prefix) - 1, nodes))
 
     def asked(self, prefix: Prefix, steps: np.ndarray, nodes: np.ndarray) -> Asked:
-        """Return nodes (Q,) of the so manieth lessons (Q,) as queries on the view of a prefix."""
-        if self.name == "own":
-            return self._graph.asked_side_by_side([self._nodes(lesson.units) for lesson in prefix], steps, nodes)
-        sequence = sequence_of(len(nodes))
-        return Asked(self.pool(prefix), torch.from_numpy(nodes[sequence]), sequence)
+        if self.name != "own":
+            return super().asked(prefix, steps, nodes)
+        return self._graph.asked_side_by_side([self._nodes(lesson.units) for lesson in prefix], steps, nodes)
 
 
 def sequence_of(number: int) -> np.ndarray:

@@ -13,7 +13,8 @@ from skeleton_cgl.errors import InputError
 from skeleton_cgl.graphs.graph import Graph
 from skeleton_cgl.parts import TEST, VALIDATION
 from skeleton_cgl.scenarios.lessons import Prefix
-from skeleton_cgl.scenarios.multilabel import SO_FAR, MultilabelScenario
+from skeleton_cgl.scenarios.many_labels import SO_FAR
+from skeleton_cgl.scenarios.multilabel import MultilabelScenario
 from skeleton_cgl.scenarios.scenario import Queries, Samples
 from tests.scenarios.graphs import CLASSES, DOMAINS, label_graph, label_scenario, node_graph
 
@@ -181,7 +182,7 @@ def test_one_split_of_nodes_is_the_same_in_all_tasks_and_one_by_task_is_not() ->
 
 def test_divided_lessons_are_kept_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = label_scenario(label_graph(nodes=200))
-    monkeypatch.setattr("skeleton_cgl.scenarios.multilabel._MOST_DIVIDED", 1000)
+    monkeypatch.setattr("skeleton_cgl.scenarios.many_labels._MOST_DIVIDED", 1000)
     for task in itertools.combinations(range(CLASSES), 2):
         scenario._parts_of(task)
         assert sum(parts.nbytes for parts in scenario._divided.values()) <= 1000

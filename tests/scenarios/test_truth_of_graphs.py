@@ -65,9 +65,9 @@ class Case:
         given = {"setting": self.setting, "split": {"by": self.split}, **VIEWS[self.view], **fields}
         if self.kind == "node":
             node = NodeSettings(kind="node", **given).checked()
-            return NodeScenario(opened, node, node.split_for(opened.graph, 0))
+            return NodeScenario(opened, node, node.split_for(opened.data, 0))
         labels = MultilabelSettings(kind="multilabel", **given).checked()
-        return MultilabelScenario(opened, labels, labels.split_for(opened.graph, 0))
+        return MultilabelScenario(opened, labels, labels.split_for(opened.data, 0))
 
     def units_of(self, graph: Graph) -> np.ndarray:
         """Return (N,) the unit of every node, where a node has one."""
@@ -136,15 +136,15 @@ def pairs_of(scenario: Any, case: Case, prefix: Prefix) -> tuple[np.ndarray, np.
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_no_array_within_reach_tells_a_test_label(case: Case) -> None:
     opened = shuffled(case.graph())
-    scenario, labels = case.scenario(opened), opened.graph.labels
+    scenario, labels = case.scenario(opened), opened.data.labels
     for prefix in prefixes(scenario):
         experience, queries = scenario.experience(prefix), scenario.queries(prefix)
         arrays = list(reached(experience, queries))
         assert len(arrays) > 5
-        asked = nodes_of(opened.graph, queries)
+        asked = nodes_of(opened.data, queries)
         steps, parts, rows = pairs_of(scenario, case, prefix)
         test = np.sort(rows[(parts == TEST) & (steps >= 0)])
-        seen = np.concatenate([np.flatnonzero(case.within(opened.graph, lesson.units)) for lesson in prefix])
+        seen = np.concatenate([np.flatnonzero(case.within(opened.data, lesson.units)) for lesson in prefix])
         # As they are asked, as they stand in the whole graph, in what has come so far, and side by side.
         stood = (asked, np.arange(len(labels)), np.unique(seen), seen)
         wanted = [np.unique(asked[test]), asked[test]]
@@ -178,7 +178,7 @@ def test_labels_that_are_within_reach_are_found(case: Case) -> None:
     opened = shuffled(case.graph())
     scenario = case.scenario(opened)
     queries = scenario.queries(prefixes(scenario)[-1])
-    asked, labels = nodes_of(opened.graph, queries), opened.graph.labels
+    asked, labels = nodes_of(opened.data, queries), opened.data.labels
     for hidden in (labels, labels[asked], labels.astype(np.float32), (labels == 1).astype(np.int64)):
         assert any(tells(hidden, labels, nodes, asked) for nodes in (asked, np.arange(len(labels))))
 
@@ -255,7 +255,7 @@ def _other_labels(case: Case, graph: Graph, prefix: Prefix) -> np.ndarray:
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_neither_sequence_nor_numbers_of_queries_tell_class_lesson_or_part(case: Case) -> None:
     opened = shuffled(case.graph())
-    graph, scenario = opened.graph, case.scenario(opened)
+    graph, scenario = opened.data, case.scenario(opened)
     for prefix in prefixes(scenario):
         queries = scenario.queries(prefix)
         nodes = nodes_of(graph, queries)
@@ -300,10 +300,10 @@ def test_no_test_query_is_among_what_its_lesson_is_learned_or_validated_with(cas
     taught: dict[int, np.ndarray] = {}
     for place, prefix in enumerate(prefixes(scenario)):
         experience, queries = scenario.experience(prefix), scenario.queries(prefix)
-        training, validation = (nodes_of(opened.graph, each) for each in (experience.training, experience.validation))
+        training, validation = (nodes_of(opened.data, each) for each in (experience.training, experience.validation))
         taught[place] = training
         steps, _, rows = pairs_of(scenario, case, prefix)
-        asked = nodes_of(opened.graph, queries)[rows]
+        asked = nodes_of(opened.data, queries)[rows]
         own = asked[steps == place]
         assert not np.isin(training, own).any()
         test = np.setdiff1d(own, validation)
@@ -333,13 +333,13 @@ def test_how_often_a_node_is_asked_about_does_not_tell_in_how_many_lessons_it_ha
 @pytest.mark.parametrize("case", LABELS, ids=str)
 def test_a_node_to_learn_from_hides_labels_of_tasks_that_ask_about_it_unless_leaks_are_asked_for(case: Case) -> None:
     opened = shuffled(case.graph())
-    labels = opened.graph.labels
+    labels = opened.data.labels
     for leaks in (False, True):
         scenario = case.scenario(opened, **({"leaking_labels": True} if leaks else {}))
         crossing = 0
         for prefix in prefixes(scenario)[1:]:
             for samples in (scenario.experience(prefix).training, scenario.experience(prefix).validation):
-                nodes = nodes_of(opened.graph, samples)
+                nodes = nodes_of(opened.data, samples)
                 for lesson in prefix[:-1]:
                     asked = np.isin(parts_of(scenario, case, lesson.units)[nodes], (TEST, VALIDATION))
                     shown = samples.labels[torch.from_numpy(asked)][:, list(lesson.units)].numpy()
