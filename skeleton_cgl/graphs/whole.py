@@ -42,7 +42,6 @@ class Graphs:
         features: np.ndarray,
         self_loops: bool,
         edge_features: np.ndarray | None = None,
-        numbers: np.ndarray | None = None,
     ) -> "Graphs":
         """Return graphs of what a `GraphSet` has; self_loops: with exactly one loop at every node, without features."""
         nodes = len(features)
@@ -50,7 +49,7 @@ class Graphs:
         if edge_features is not None:
             places = replace(places, edge_features=_with_loops(edges, edge_features, nodes, self_loops))
         made = torch.from_numpy(np.array(starts, dtype=np.int64))
-        return cls(replace(places, every=True), made, None if numbers is None else torch.from_numpy(numbers.copy()))
+        return cls(replace(places, every=True), made)
 
     @property
     def places(self) -> int:
@@ -137,6 +136,11 @@ class Graphs:
     def bytes(self) -> int:
         """How much memory it takes."""
         return sum(each.numel() * each.element_size() for each in self.tensors())
+
+    def numbered(self, rows: np.ndarray) -> "Graphs":
+        """Return some of the graphs, ascending, which are asked for by the numbers they have here."""
+        numbers = torch.from_numpy(rows)
+        return replace(self._assembled(numbers), numbers=numbers)
 
     def _rows_of(self, chosen: Tensor) -> Tensor:
         if self.numbers is None:

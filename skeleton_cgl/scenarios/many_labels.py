@@ -127,7 +127,7 @@ class ManyLabelsScenario:
         self._domain = units.of_items
         self._split = split
         self._leaks = settings.leaking_labels
-        given = split.by not in ("task", "node")
+        given = split.by not in ("task", "node", "graph")
         self._given = divide_items(split, opened, np.zeros(len(items), dtype=np.int64), ("all",)) if given else None
         self._once = self._given if given else self._divided_once()
         self.problem: Problem = self.problem_of(settings)

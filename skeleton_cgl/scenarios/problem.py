@@ -178,9 +178,11 @@ class ManyLabels(BinaryOutputs):
     """A query has any number of labels: binary cross-entropy per label; average precision and ROC-AUC per label.
 
     Labels are 0 and 1, and NaN where not known. A group judges one label: of all queries, or of those of a domain.
+    balanced: whether yes and no count equally in the loss of a batch, however many say each; otherwise samples do.
     """
 
     metrics: tuple[str, ...] = ("average_precision", "roc_auc")
+    balanced: bool = False
 
     def outputs_of(self, labels: Tensor) -> list[int]:
         return _numbers((~labels.isnan()).any(dim=0).nonzero()[:, 0])
@@ -193,6 +195,16 @@ class ManyLabels(BinaryOutputs):
         counted = among & ~targets.isnan()
         each = functional.binary_cross_entropy_with_logits(found, targets.nan_to_num(0), reduction="none")
         return torch.where(counted, each, 0.0).sum(dim=1) / counted.sum(dim=1).clamp(min=1)
+
+    def weights(self, targets: Tensor) -> Tensor:
+        """Return equal weights; balanced: of every sample the mean over its known labels of 1/(as many as say so)."""
+        known = ~targets.isnan()
+        if not self.balanced or not known.any():
+            return _equal_weights(targets)
+        yes = targets.nan_to_num(0)
+        said = torch.where(yes > 0, yes.sum(dim=0), (known & (yes == 0)).sum(dim=0))
+        shares = (known / said.clamp(min=1)).sum(dim=1) / known.sum(dim=1).clamp(min=1)
+        return shares / shares.sum()
 
     def measure(self, answers: Tensor, truth: Truth, among: Tensor, part: str) -> tuple[Measure, ...]:
         """Return both metrics; 0 for a label that is not among what was met, NaN where one is not defined."""

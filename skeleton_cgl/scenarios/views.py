@@ -17,7 +17,8 @@ import torch
 from torch import Tensor
 
 from skeleton_cgl.graphs.batches import Places
-from skeleton_cgl.graphs.graph import Features
+from skeleton_cgl.graphs.items import Features
+from skeleton_cgl.graphs.whole import Graphs
 from skeleton_cgl.scenarios.lessons import Prefix, Task, tokens
 from skeleton_cgl.seeds import seed_of
 
@@ -26,14 +27,14 @@ NodesOf = Callable[[Task], np.ndarray]
 
 
 class GraphPool:
-    """Places in a graph as a pool. together: the pool in which the samples of all lessons so far stand as in theirs.
+    """Places in a graph, or whole graphs, as a pool; its digest is of what is in it, and so tells of nothing else.
 
-    Its digest is of what is in it, and so tells of nothing else.
+    together: the pool in which the samples of all lessons so far stand as in theirs.
     """
 
     augmented = False
 
-    def __init__(self, places: Places, together: "GraphPool | None" = None) -> None:
+    def __init__(self, places: "Places | Graphs", together: "GraphPool | None" = None) -> None:
         self.digest = _digest_of(places)
         self._places = places
         self._together = together
@@ -42,11 +43,11 @@ class GraphPool:
     def together(self) -> "GraphPool":
         return self._together or self
 
-    def whole(self) -> Places:
+    def whole(self) -> "Places | Graphs":
         # A copy: whoever is given it may write into it.
         return self._places.copied()
 
-    def drawn(self, ids: Tensor, random: np.random.Generator) -> Places:  # noqa: ARG002
+    def drawn(self, ids: Tensor, random: np.random.Generator) -> "Places | Graphs":  # noqa: ARG002
         return self._places.rows(ids)
 
 
@@ -228,7 +229,7 @@ def numbers_in(lessons: Sequence[np.ndarray], steps: int | np.ndarray, nodes: np
     return np.searchsorted(every, steps * apart + nodes)
 
 
-def _digest_of(places: Places) -> str:
+def _digest_of(places: Places | Graphs) -> str:
     found = hashlib.sha256()
     for tensor in places.tensors():
         found.update(f"{tensor.dtype} {tuple(tensor.shape)}\n".encode())

@@ -1,0 +1,99 @@
+"""Link classification as a scenario: links of one class each, whose classes or periods arrive one by one."""
+
+from typing import Any, Literal
+
+import numpy as np
+
+from skeleton_cgl.errors import InputError
+from skeleton_cgl.graphs.batches import Places
+from skeleton_cgl.graphs.items import Features
+from skeleton_cgl.graphs.link_set import LINKED, LinkSet
+from skeleton_cgl.scenarios.item_split import ItemSplit
+from skeleton_cgl.scenarios.lessons import Prefix
+from skeleton_cgl.scenarios.link_features import degrees, message_edges
+from skeleton_cgl.scenarios.one_class import OneClassScenario, OneClassSettings
+from skeleton_cgl.scenarios.opened import Opened
+from skeleton_cgl.scenarios.scenario import Facts
+from skeleton_cgl.scenarios.views import GraphPool, ItemViews, NodesOf, ViewName
+
+
+class LinkSettings(OneClassSettings):
+    """One class per link.
+
+    setting: class- and task-il on the whole graph, whose links are all there, only their classes are not; in time-il on
+    the links that have come. features: those "given" of the nodes, or their "degrees", in and out; "auto" takes degrees
+    where none are given. leaking_degrees: degrees count links of periods to come (BeGin); by default they do not.
+    """
+
+    kind: Literal["link"]
+    data: str = "synthetic-links"
+    setting: Literal["class-il", "task-il", "time-il"] = "class-il"
+    features: Literal["auto", "given", "degrees"] = "auto"
+    leaking_degrees: bool = False
+
+    def make(self, seed: int) -> "LinkScenario":
+        opened = self.checked().opened(LinkSet)
+        return LinkScenario(opened, self, self.split_for(opened.data, seed))
+
+    def meaningless(self) -> dict[str, str]:
+        idle = super().meaningless()
+        if self.setting != "time-il":
+            idle["leaking_degrees"] = f"all links are there from the beginning in {self.setting}"
+        return idle
+
+    def takes_degrees(self, links: LinkSet) -> bool:
+        """Return whether degrees are the features; refuse features that there are not."""
+        if self.features == "given" and links.features is None:
+            raise InputError(f"scenario: features: {links.name} has none; take degrees")
+        found = self.features == "degrees" or links.features is None
+        if not found and self.leaking_degrees:
+            raise InputError("scenario: leaking_degrees: the features are given; it goes with features: degrees")
+        return found
+
+
+class LinkScenario(OneClassScenario):
+    """Incremental learning of the links of a graph."""
+
+    def __init__(self, opened: Opened[LinkSet], settings: LinkSettings, split: ItemSplit) -> None:
+        links = opened.data
+        if links.classes == (LINKED,):
+            raise InputError(f"scenario: data: {links.name} has links without classes; that is kind: link-prediction")
+        given = None if settings.takes_degrees(links) else links.features
+        width = (1 + links.directed) if given is None else given.shape[1]
+        super().__init__(opened, settings, split, Facts("graph", {"features": width, "rows": "pairs"}, join="product"))
+
+    def views_of(self, opened: Opened[LinkSet], settings: Any, view: ViewName) -> "LinkViews":
+        links = opened.data
+        given = None if settings.takes_degrees(links) else links.features
+        if settings.leaking_degrees:
+            given = degrees(links.ends, links.nodes, links.directed)
+        return LinkViews(links, given, settings.self_loops, view, self.items_of)
+
+    def more_content(self, settings: Any) -> tuple[str, ...]:
+        return (settings.features, str(settings.leaking_degrees))
+
+
+class LinkViews(ItemViews):
+    """The views of links: all of them, or those that have come; a sample has the number of its link.
+
+    given: the features of the nodes; without any, their degrees among the links in view.
+    """
+
+    def __init__(
+        self, links: LinkSet, given: Features | None, self_loops: bool, name: ViewName, items: NodesOf
+    ) -> None:
+        super().__init__(name)
+        self._links = links
+        self._given = given
+        self._self_loops = self_loops
+        self._items = items
+
+    def made(self, prefix: Prefix) -> GraphPool:
+        links = self._links
+        here = np.arange(len(links))
+        if self.name == "so far":
+            here = np.unique(np.concatenate([self._items(lesson.units) for lesson in prefix]))
+        ends = links.ends[:, here]
+        features = degrees(ends, links.nodes, links.directed) if self._given is None else self._given
+        edges = message_edges(ends, links.nodes, links.directed)
+        return GraphPool(Places.of(edges, features, ends.T.copy(), self._self_loops, numbers=here))
