@@ -22,6 +22,7 @@ _MOST_TIMES, _ALWAYS = 200, 1 << 28
 """A gzipped table may unpack to this many times its size, or to this many bytes; public ones come to twentyfold."""
 
 _PIECE = 1 << 20
+_BEGINNING = 1 << 16
 
 
 def read_numbers(path: Path, kind: type[np.generic], columns: int | Sequence[str] | None = None) -> np.ndarray:
@@ -62,6 +63,19 @@ def read_text(path: Path) -> dict[str, list[str]]:
         if len(row) != len(names):
             raise InputError(f"{path}: row {number}: expected {len(names)} values, found {len(row)}")
     return {name: list(column) for name, column in zip(names, zip(*rows[1:], strict=True), strict=True)}
+
+
+def first_rows(path: Path, count: int) -> list[list[str]]:
+    """Return the first rows of a table as text, a line of names included: fewer where its first 64 KiB have no more.
+
+    None of what cannot be read, so that a file may be recognised by them before anything is refused.
+    """
+    try:
+        with _opened(path) as file:
+            lines = file.read(_BEGINNING).decode("utf-8-sig", "replace").splitlines()
+        return [row for row in csv.reader(lines) if row][:count]
+    except (InputError, csv.Error):
+        return []
 
 
 def _rows_of_text(path: Path, file: IO[bytes]) -> Iterator[list[str]]:
