@@ -11,9 +11,13 @@ from scipy.sparse import csr_array
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.reading.npy import plain_array
 from skeleton_cgl.reading.pickled import SparseRows
+from skeleton_cgl.reading.tables import check_column
 
 MOST_FEATURES = 10_000_000
 """The largest vocabularies have a few million words; a claim of more is refused before anything is made of it."""
+
+MOST_NODES = 10_000_000
+"""A larger id in a table of links would make as many nodes without any link; it is refused."""
 
 
 def sparse_rows(arrays: Mapping[str, np.ndarray], prefix: str, where: str) -> csr_array:
@@ -51,3 +55,9 @@ def rows_of_indices(lists: Sequence[Sequence[Any]], where: Sequence[str]) -> csr
     starts = np.cumsum([0, *(len(set(indices)) for indices in lists)])
     width = int(columns.max(initial=-1)) + 1
     return csr_array((np.ones(len(columns), dtype=np.float32), columns, starts), shape=(len(lists), width))
+
+
+def check_ids(path: Path, column: str, ids: np.ndarray, lowest: int) -> None:
+    """Refuse, with its row, what is no id of a node (R,) in a column of a table."""
+    fit = (ids == np.floor(ids)) & (ids >= lowest) & (ids <= MOST_NODES)
+    check_column(path, column, ids, fit, f"an id from {lowest} to {MOST_NODES:,}")

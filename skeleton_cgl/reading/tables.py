@@ -21,32 +21,61 @@ from skeleton_cgl.reading.zips import UNREADABLE
 _MOST_TIMES, _ALWAYS = 200, 1 << 28
 """A gzipped table may unpack to this many times its size, or to this many bytes; public ones come to twentyfold."""
 
+LAST_SECOND = 253_402_300_799
+"""The end of the year 9999 in seconds since 1970, after which dates cannot be written."""
+
 _PIECE = 1 << 20
 _BEGINNING = 1 << 16
 
 
-def read_numbers(path: Path, kind: type[np.generic], columns: int | Sequence[str] | None = None) -> np.ndarray:
+def read_numbers(
+    path: Path, kind: type[np.generic], columns: int | Sequence[str] | None = None, separator: str = ","
+) -> np.ndarray:
     """Return a table of numbers of one kind, (rows, columns).
 
     columns: how many there are, or their names, which then stand in the first line; None takes as many as the first
-    line has. Refused: a file that cannot be read, other columns, rows of other lengths, and what is no such number.
+    line has. separator: the letter between two values. Refused: a file that cannot be read, other columns, rows of
+    other lengths, and what is no such number.
     """
-    return np.concatenate(list(numbers_in_pieces(path, kind, columns)))
+    return np.concatenate(list(numbers_in_pieces(path, kind, columns, separator)))
 
 
 def numbers_in_pieces(
-    path: Path, kind: type[np.generic], columns: int | Sequence[str] | None = None
+    path: Path, kind: type[np.generic], columns: int | Sequence[str] | None = None, separator: str = ","
 ) -> Iterator[np.ndarray]:
     """Yield a table as `read_numbers` returns it, some rows at a time."""
     rows = 0
     with _opened(path) as file:
         _skip_names(path, file, columns)
-        for frame in _frames(path, file):
+        for frame in _frames(path, file, separator):
             expected = columns if isinstance(columns, int) else len(columns) if columns else frame.shape[1]
             if frame.shape[1] != expected:
                 raise InputError(f"{path}: expected {expected} columns, found {frame.shape[1]}")
             yield _converted(path, frame, kind, rows)
             rows += len(frame)
+
+
+def check_column(
+    path: Path, column: str, values: np.ndarray, fit: np.ndarray, expected: str, otherwise: str = ""
+) -> None:
+    """Refuse the first value (R,) of a column of numbers that is not fit (R,); otherwise: what it is then, in words."""
+    if not fit.all():
+        row = int(np.argmin(fit))
+        found = "nothing" if np.isnan(values[row]) else f"{values[row]:.15g}{otherwise}"
+        raise InputError(f"{path}: row {row + 1}: {column}: expected {expected}, found {found}")
+
+
+def first_rows(path: Path, count: int) -> list[list[str]]:
+    """Return the first rows of a table as text, a line of names included: fewer where its first 64 KiB have no more.
+
+    None of what cannot be read, so that a file may be recognised by them before anything is refused.
+    """
+    try:
+        with _opened(path) as file:
+            lines = file.read(_BEGINNING).decode("utf-8-sig", "replace").splitlines()
+        return [row for row in csv.reader(lines) if row][:count]
+    except (InputError, csv.Error):
+        return []
 
 
 def read_text(path: Path) -> dict[str, list[str]]:
@@ -63,19 +92,6 @@ def read_text(path: Path) -> dict[str, list[str]]:
         if len(row) != len(names):
             raise InputError(f"{path}: row {number}: expected {len(names)} values, found {len(row)}")
     return {name: list(column) for name, column in zip(names, zip(*rows[1:], strict=True), strict=True)}
-
-
-def first_rows(path: Path, count: int) -> list[list[str]]:
-    """Return the first rows of a table as text, a line of names included: fewer where its first 64 KiB have no more.
-
-    None of what cannot be read, so that a file may be recognised by them before anything is refused.
-    """
-    try:
-        with _opened(path) as file:
-            lines = file.read(_BEGINNING).decode("utf-8-sig", "replace").splitlines()
-        return [row for row in csv.reader(lines) if row][:count]
-    except (InputError, csv.Error):
-        return []
 
 
 def _rows_of_text(path: Path, file: IO[bytes]) -> Iterator[list[str]]:
@@ -135,9 +151,12 @@ def _skip_names(path: Path, file: IO[bytes], columns: int | Sequence[str] | None
         raise InputError(f"{path}: expected the columns {','.join(columns)}, found {shown(','.join(found))}")
 
 
-def _frames(path: Path, file: IO[bytes]) -> Iterator[pd.DataFrame]:
+def _frames(path: Path, file: IO[bytes], separator: str) -> Iterator[pd.DataFrame]:
     """Yield pieces of a table without names, its columns numbers where pandas takes them for such."""
-    with _refusing(path), pd.read_csv(file, header=None, chunksize=_PIECE // 4, low_memory=False) as pieces:
+    with (
+        _refusing(path),
+        pd.read_csv(file, sep=separator, header=None, chunksize=_PIECE // 4, low_memory=False) as pieces,
+    ):
         yield from pieces
 
 

@@ -8,9 +8,10 @@ import numpy as np
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.graphs.link_set import NO_CLASS, Groups, LinkSet, make_link_set
 from skeleton_cgl.graphs.options import existing, one_of
+from skeleton_cgl.graphs.rows import check_ids
 from skeleton_cgl.graphs.source import GraphSource
 from skeleton_cgl.plain import shown
-from skeleton_cgl.reading.tables import first_rows, read_numbers
+from skeleton_cgl.reading.tables import LAST_SECOND, check_column, first_rows, read_numbers
 
 _NAMES = {"soc-sign-bitcoinotc": "Bitcoin-OTC", "soc-sign-bitcoinalpha": "Bitcoin-Alpha"}
 _ENDINGS = (".csv", ".csv.gz")
@@ -22,9 +23,6 @@ _BANDS = {"-10": (-10, -10), "-9 to -1": (-9, -1), "3": (3, 3), "4": (4, 4), "5"
 _SIGNS = ("positive", "negative")
 _HIGHEST = 10
 _FORTNIGHT = 14 * 86_400
-_MOST_NODES = 10_000_000
-_LAST_SECOND = 253_402_300_799
-"""The end of the year 9999, after which dates cannot be written."""
 
 
 class Bitcoin(GraphSource):
@@ -106,20 +104,12 @@ def _columns(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     named = bool(first) and len(first[0]) == len(_COLUMNS) and not any(_are_numbers([word]) for word in first[0])
     table = read_numbers(path, np.float64, first[0] if named else len(_COLUMNS))
 
-    def check(column: str, fit: np.ndarray, expected: str, else_is: str = "") -> None:
-        if not fit.all():
-            row = int(np.argmin(fit))
-            value = table[row, _COLUMNS.index(column)]
-            found = "nothing" if np.isnan(value) else f"{value:.15g}{else_is}"
-            raise InputError(f"{path}: row {row + 1}: {column}: expected {expected}, found {found}")
-
-    for column, values in zip(("from", "to"), table.T, strict=False):
-        fit = (values == np.floor(values)) & (values >= 1) & (values <= _MOST_NODES)
-        check(column, fit, f"the number of a user, from 1 to {_MOST_NODES:,}")
-    ratings, times = table[:, 2], table[:, 3]
+    for column, ids in zip(("from", "to"), table[:, :2].T, strict=True):
+        check_ids(path, column, ids, 1)
+    ratings, times = table[:, 2:].T
     fit = (ratings == np.floor(ratings)) & (np.abs(ratings) <= _HIGHEST) & (ratings != 0)
-    check("rating", fit, "a whole number, -10 to -1 or 1 to 10", ", a rating outside the bands")
-    check("time", (times >= 0) & (times <= _LAST_SECOND), "seconds since 1970")
+    check_column(path, "rating", ratings, fit, "a whole number, -10 to -1 or 1 to 10", ", a rating outside the bands")
+    check_column(path, "time", times, (times >= 0) & (times <= LAST_SECOND), "seconds since 1970")
     return table[:, :2].T.astype(np.int64), ratings.astype(np.int64), times.astype(np.int64)
 
 

@@ -1,6 +1,5 @@
 """What the MUSAE graphs (Rozemberczki et al. 2019) share: links and targets as CSV, features as lists of indices."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -9,9 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.reading.documents import read_json
 from skeleton_cgl.reading.tables import read_numbers, read_text
-
-_MOST_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -69,14 +67,7 @@ class MusaeFiles:
 
     def lists(self, nodes: int) -> tuple[list[list[int]], list[str]]:
         """Return the lists of feature indices of all nodes, and where each stands."""
-        with self.features.open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
-        if len(content) > _MOST_BYTES:
-            raise InputError(f"{self.features}: more than {_MOST_BYTES:,} bytes")
-        try:
-            lists = json.loads(content)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{self.features}: not valid JSON: {error!s:.200}") from error
+        lists = read_json(self.features)
         if not isinstance(lists, Mapping):
             raise InputError(f"{self.features}: expected lists by node, found {type(lists).__name__}")
         missing = next((node for node in range(nodes) if str(node) not in lists), None)
