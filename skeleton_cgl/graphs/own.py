@@ -1,12 +1,15 @@
-"""What the forms of a user's own graphs share: named arrays, or columns of text, made into a `Graph`."""
+"""What the forms of a user's own graphs share: named arrays, or columns of text, made into a `Graph` or `LinkSet`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 
 import numpy as np
 
+from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.graphs.graph import NO_CLASS, Features, Graph, Groups, make_graph
+from skeleton_cgl.graphs.items import NO_GROUP
+from skeleton_cgl.graphs.link_set import LinkSet, make_link_set
 from skeleton_cgl.graphs.rows import sparse_rows
 from skeleton_cgl.parts import NAMES, UNUSED
 from skeleton_cgl.plain import is_fit, shown
@@ -100,6 +103,50 @@ def graph_of_columns(
     return make_graph(name, edges, features, labels, classes, groups, times, split, both_ways, where)
 
 
+def links_of_columns(name: str, where: str, columns: Mapping[str, Sequence[str]], directed: bool) -> LinkSet:
+    """Return the links that are told of in columns of text, each in a row.
+
+    `source` and `target` are what the ends are called, nodes being numbered as they appear. The others need not be
+    there: `label`, `time`, `part` and `group:NAME` as in `graph_of_columns`, and `group` for groups of that name. A
+    link without a group is part of the graph alone. Refused: any other column.
+    """
+
+    def refusing(column: str) -> _Refuse:
+        return lambda place, reason: InputError(f"{where}: column {column!r}: row {place + 1}: {reason}")
+
+    for column in ("source", "target"):
+        if column not in columns:
+            raise InputError(f"{where}: column {column!r} is missing; found {', '.join(columns)}")
+        _check_words(columns[column], refusing(column), "expected what a node is called")
+    called = {column: column.removeprefix("group:") for column in columns if column.startswith("group:")}
+    known = ("source", "target", "label", "time", "part", "group")
+    if "group" in columns:
+        if "group" in called.values():
+            raise InputError(f"{where}: columns 'group' and 'group:group': expected one of them")
+        called["group"] = "group"
+    for column in columns:
+        if column not in (*known, *called):
+            raise InputError(f"{where}: unknown column {shown(column)}{did_you_mean(column, (*known, 'group:NAME'))}")
+    numbers: dict[str, int] = {}
+    ends = [
+        [numbers.setdefault(end, len(numbers)) for end in pair]
+        for pair in zip(columns["source"], columns["target"], strict=True)
+    ]
+    labels, classes = _classes_of_words(columns["label"], refusing("label")) if "label" in columns else (None, None)
+    return make_link_set(
+        name,
+        len(numbers),
+        np.array(ends).T,
+        directed,
+        labels,
+        classes,
+        groups={each: _groups_of_some(columns[column], refusing(column)) for column, each in called.items()},
+        times=_times(columns["time"], refusing("time")) if "time" in columns else None,
+        split=_parts_of_words(columns["part"], refusing("part")) if "part" in columns else None,
+        where=where,
+    )
+
+
 def numbers_of(ids: Sequence[str], where: str) -> dict[str, int]:
     """Return the number of every node by what it is called; refuse two of one name, and one without."""
     found: dict[str, int] = {}
@@ -174,9 +221,9 @@ def _classes_of_words(
     return np.array([numbers[word] for word in words]), names
 
 
-def _check_words(words: Sequence[str], refuse: _Refuse, expected: str) -> None:
+def _check_words(words: Sequence[str], refuse: _Refuse, expected: str, or_nothing: bool = False) -> None:
     for place, word in enumerate(words):
-        if not word or not is_fit(word):
+        if not (word or or_nothing) or not is_fit(word):
             raise refuse(place, f"{expected}, found {shown(word)}")
 
 
@@ -195,6 +242,17 @@ def _groups_of_words(words: Sequence[str], refuse: _Refuse) -> Groups:
     _check_words(words, refuse, "expected the name of a group")
     present, numbers = np.unique(np.array(words, dtype="U"), return_inverse=True)
     return Groups(numbers, tuple(map(str, present.tolist())))
+
+
+def _groups_of_some(words: Sequence[str], refuse: _Refuse) -> Groups:
+    """Return the groups of items of which some have none: nothing is written there."""
+    expected = "expected the name of a group, or nothing"
+    _check_words(words, refuse, expected, or_nothing=True)
+    names = sorted({word for word in words if word})
+    if not names:
+        raise refuse(0, f"{expected}, but found a name in no row")
+    numbers = {"": NO_GROUP, **{name: number for number, name in enumerate(names)}}
+    return Groups(np.array([numbers[word] for word in words]), tuple(names))
 
 
 def _split(arrays: Mapping[str, np.ndarray], nodes: int, where: str, refuse: _Refuse) -> np.ndarray | None:
