@@ -18,14 +18,37 @@ from skeleton_cgl.errors import InputError
 from skeleton_cgl.plain import shown
 from skeleton_cgl.reading.zips import UNREADABLE
 
-_MOST_TIMES, _ALWAYS = 200, 1 << 28
-"""A gzipped table may unpack to this many times its size, or to this many bytes; public ones come to twentyfold."""
-
 LAST_SECOND = 253_402_300_799
 """The end of the year 9999 in seconds since 1970, after which dates cannot be written."""
 
-_PIECE = 1 << 20
 _BEGINNING = 1 << 16
+_MOST_TIMES, _ALWAYS = 200, 1 << 28
+"""A gzipped table may unpack to this many times its size, or to this many bytes; public ones come to twentyfold."""
+
+_PIECE = 1 << 20
+
+
+def check_column(
+    path: Path, column: str, values: np.ndarray, fit: np.ndarray, expected: str, otherwise: str = ""
+) -> None:
+    """Refuse the first value (R,) of a column of numbers that is not fit (R,); otherwise: what it is then, in words."""
+    if not fit.all():
+        row = int(np.argmin(fit))
+        found = "nothing" if np.isnan(values[row]) else f"{values[row]:.15g}{otherwise}"
+        raise InputError(f"{path}: row {row + 1}: {column}: expected {expected}, found {found}")
+
+
+def first_rows(path: Path, count: int) -> list[list[str]]:
+    """Return the first rows of a table as text, a line of names included: fewer where its first 64 KiB have no more.
+
+    None of what cannot be read, so that a file may be recognised by them before anything is refused.
+    """
+    try:
+        with _opened(path) as file:
+            lines = file.read(_BEGINNING).decode("utf-8-sig", "replace").splitlines()
+        return [row for row in csv.reader(lines) if row][:count]
+    except (InputError, csv.Error):
+        return []
 
 
 def read_numbers(
@@ -53,29 +76,6 @@ def numbers_in_pieces(
                 raise InputError(f"{path}: expected {expected} columns, found {frame.shape[1]}")
             yield _converted(path, frame, kind, rows)
             rows += len(frame)
-
-
-def check_column(
-    path: Path, column: str, values: np.ndarray, fit: np.ndarray, expected: str, otherwise: str = ""
-) -> None:
-    """Refuse the first value (R,) of a column of numbers that is not fit (R,); otherwise: what it is then, in words."""
-    if not fit.all():
-        row = int(np.argmin(fit))
-        found = "nothing" if np.isnan(values[row]) else f"{values[row]:.15g}{otherwise}"
-        raise InputError(f"{path}: row {row + 1}: {column}: expected {expected}, found {found}")
-
-
-def first_rows(path: Path, count: int) -> list[list[str]]:
-    """Return the first rows of a table as text, a line of names included: fewer where its first 64 KiB have no more.
-
-    None of what cannot be read, so that a file may be recognised by them before anything is refused.
-    """
-    try:
-        with _opened(path) as file:
-            lines = file.read(_BEGINNING).decode("utf-8-sig", "replace").splitlines()
-        return [row for row in csv.reader(lines) if row][:count]
-    except (InputError, csv.Error):
-        return []
 
 
 def read_text(path: Path) -> dict[str, list[str]]:
