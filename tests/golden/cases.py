@@ -20,7 +20,8 @@ from torch import Tensor
 from skeleton_cgl import Study
 from skeleton_cgl.backbones.backbone import backbones_for
 from skeleton_cgl.engine.plan import make_plan
-from skeleton_cgl.graphs.batches import Graphs, Places
+from skeleton_cgl.graphs.batches import Places
+from skeleton_cgl.graphs.whole import Graphs
 from skeleton_cgl.learning.learner import Learner
 from skeleton_cgl.process import settle
 from skeleton_cgl.registry import METHODS, SCENARIOS
@@ -308,12 +309,6 @@ def _doubled(inputs: Any) -> Any:
     double: dict[type, Callable[[Any], Any]] = {
         Clips: lambda clips: replace(clips, parts=clips.parts.double()),
         Places: lambda places: replace(places, features=places.features.double()),
-        Graphs: lambda graphs: Graphs(tuple(map(_doubled_graph, graphs.members))),
+        Graphs: lambda graphs: replace(graphs, content=_doubled(graphs.content)),
     }
     return double[type(inputs)](inputs)
-
-
-def _doubled_graph(graph: Any) -> Any:
-    graph = graph.clone()
-    graph.ndata["features"] = graph.ndata["features"].double()
-    return graph

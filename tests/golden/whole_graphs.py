@@ -1,10 +1,9 @@
 """One class per graph, two classes a task: rings and stars with features of their own, for backbones that read out."""
 
 import numpy as np
-import torch
 from torch import Tensor
 
-from skeleton_cgl.graphs.batches import Graphs, graph_of
+from skeleton_cgl.graphs.whole import Graphs
 from skeleton_cgl.parts import TEST, TRAINING, VALIDATION
 from skeleton_cgl.scenarios.classes import ClassTasks
 from skeleton_cgl.scenarios.inputs import Inputs
@@ -23,7 +22,7 @@ class WholeGraphsSettings(ClassTasks, ScenarioSettings):
         labels = np.tile(np.arange(CLASSES), EACH)
         parts = np.repeat(_PARTS, CLASSES)
         names = tuple(f"class {label}" for label in range(CLASSES))
-        facts = Facts("graph", {"features": FEATURES})
+        facts = Facts("graph", {"features": FEATURES, "rows": "graphs"})
         return LabelledSamples(GraphsPool(labels, seed), labels, parts, names, self, facts, b"whole graphs")
 
 
@@ -33,15 +32,17 @@ class GraphsPool:
 
     def __init__(self, labels: np.ndarray, seed: int) -> None:
         random = np.random.default_rng(seed)
-        members = []
+        starts, edges, features = [0], [], []
         for label in labels:
             nodes = int(random.integers(3, 6))
             others = np.arange(1, nodes)
             ends = np.stack([others - 1 if label % 2 else np.zeros_like(others), others])
-            graph = graph_of(np.concatenate([ends, ends[::-1], np.tile(np.arange(nodes), (2, 1))], axis=1), nodes)
-            graph.ndata["features"] = torch.from_numpy(random.normal(label, 1, (nodes, FEATURES)).astype(np.float32))
-            members.append(graph)
-        self._members = Graphs(tuple(members))
+            edges.append(starts[-1] + np.concatenate([ends, ends[::-1]], axis=1))
+            features.append(random.normal(label, 1, (nodes, FEATURES)).astype(np.float32))
+            starts.append(starts[-1] + nodes)
+        self._members = Graphs.of(
+            np.array(starts), np.concatenate(edges, axis=1), np.concatenate(features), self_loops=True
+        )
 
     def whole(self) -> Inputs:
         return self._members

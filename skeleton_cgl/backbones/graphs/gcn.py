@@ -1,4 +1,4 @@
-"""GCN for nodes (Kipf and Welling 2017), in the sizes and normalisations of the benchmarks as presets."""
+"""GCN (Kipf and Welling 2017), in the sizes and normalisations of the benchmarks as presets."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -7,9 +7,11 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from skeleton_cgl.backbones.backbone import Backbone
 from skeleton_cgl.backbones.convolution import attention_of, check_size
-from skeleton_cgl.backbones.nodes import check_share, dropped, normalises, paths_of, sums_first
+from skeleton_cgl.backbones.entering import Codes
+from skeleton_cgl.backbones.joins import Rows
+from skeleton_cgl.backbones.layered import Layered
+from skeleton_cgl.backbones.nodes import check_share, dropped, paths_of, sums_first
 from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.graphs.batches import Features, Paths, Places
 from skeleton_cgl.graphs.links import Links, Weighting, check_weighting
@@ -38,16 +40,18 @@ class GraphConvolution(nn.Module):
         return sums.matmul(self.weight) if self.bias is None else torch.addmm(self.bias, sums, self.weight)
 
 
-class GCN(Backbone):
+class GCN(Layered):
     """`depth` times convolution, BatchNorm, ReLU, dropout; each of `width` units.
 
-    preset: begin (BeGin's 3 × 256), cglb (CGLB's and DRIFT's, of two convolutions), agale (AGALE's, likewise), or None
-    for the usual values; whatever else is given wins over it. normalisation: how neighbours are weighted, plain,
-    symmetric or mean. input_dropout: whether the features are dropped out as well. head: linear, or convolution: the
-    embeddings are summed over neighbours once more, so that the learner's head makes a convolution of its own of them.
+    Where edges have features, Σ_j a_ij (h_j W + e_ij): e_ij of every layer's own tables, or its own linear map.
+
+    preset: of nodes begin (BeGin's 3 × 256), cglb (CGLB's and DRIFT's, of two convolutions), agale (AGALE's, likewise);
+    begin-links and begin-graphs (BeGin's 3 × 256 and 4 × 146, and the layers that follow them); or None for the usual
+    values; whatever else is given wins over it. normalisation: how neighbours are weighted, plain, symmetric or mean.
+    head: linear, or convolution: the embeddings are summed over neighbours once more, so that the learner's head makes
+    a convolution of its own of them. The rest is what all `Layered` have.
     """
 
-    takes = "graph"
     usual: ClassVar[Mapping[str, Any]] = {
         "width": 256,
         "depth": 2,
@@ -57,9 +61,15 @@ class GCN(Backbone):
         "dropout": 0.0,
         "input_dropout": False,
         "head": "linear",
+        "read_out": "mean",
+        "after": (),
+        "after_dropout": 0.0,
+        "encoder": False,
     }
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "begin": {"depth": 3, "input_dropout": True},
+        "begin-links": {"depth": 3, "after": (256, 256)},
+        "begin-graphs": {"depth": 4, "width": 146, "encoder": True, "after": (73, 36)},
         "cglb": {"depth": 1, "normalisation": "plain", "batch_norm": False, "head": "convolution"},
         "agale": {"depth": 1, "batch_norm": False, "bias": True, "dropout": 0.5, "head": "convolution"},
     }
@@ -76,9 +86,23 @@ class GCN(Backbone):
         dropout: float | None = None,
         input_dropout: bool | None = None,
         head: str | None = None,
+        read_out: str | None = None,
+        after: Sequence[int] | None = None,
+        after_dropout: float | None = None,
+        encoder: bool | None = None,
+        rows: Rows = "nodes",
+        codes: Codes | None = None,
+        edge_features: int = 0,
+        edge_codes: Codes | None = None,
     ) -> None:
         super().__init__()
-        given = {"normalisation": normalisation, "batch_norm": batch_norm, "bias": bias, "dropout": dropout}
+        given: dict[str, Any] = {
+            "read_out": read_out,
+            "after": after,
+            "after_dropout": after_dropout,
+            "encoder": encoder,
+        }
+        given |= {"normalisation": normalisation, "batch_norm": batch_norm, "bias": bias, "dropout": dropout}
         values = self.settled(preset, width=width, depth=depth, input_dropout=input_dropout, head=head, **given)
         self.width, self.depth = values["width"], values["depth"]
         check_size(self.depth, self.width)
@@ -90,10 +114,13 @@ class GCN(Backbone):
         self.dropout: float = values["dropout"]
         self.input_dropout = self.dropout if values["input_dropout"] else 0.0
         self.sums_last = values["head"] == "convolution"
-        sizes = [features, *[self.width] * self.depth]
+        inputs = self.enter(features, self.width, values["encoder"], codes)
+        sizes = [inputs, *[self.width] * self.depth]
         layers = [GraphConvolution(inputs, width, values["bias"]) for inputs, width in pairwise(sizes)]
         self.layers: Sequence[GraphConvolution] = nn.ModuleList(layers)  # type: ignore[assignment]
         self.norms = nn.ModuleList(nn.BatchNorm1d(self.width) for _ in self.layers) if values["batch_norm"] else None
+        self.heed_edges(edge_features, edge_codes, [self.width] * self.depth)
+        self.leave(rows, self.width, *(values[name] for name in ("read_out", "after", "after_dropout")))
 
     @classmethod
     def settled(cls, preset: str | None, **given: Any) -> dict[str, Any]:
@@ -106,19 +133,24 @@ class GCN(Backbone):
     @classmethod
     def spelled_out(cls, parameters: dict[str, Any]) -> dict[str, Any]:
         """Return the parameters with what a preset stands for, so that one meaning has one key."""
-        return cls.settled(**parameters)
+        offered = {name: parameters[name] for name in ("rows", "codes", "edge_features", "edge_codes")}
+        return super().spelled_out({**offered, **cls.settled(**parameters)})
 
     def arrange(self, places: Places) -> Places:
         """Return the places with the sums of the features over neighbours, where these are the same in every epoch."""
-        if self.input_dropout or not isinstance(places.features, Tensor):
-            return places
-        return places.keeping(sums=places.links.sum(places.features, self.weighting))
+        places = self.with_edges(places, self.weighting)
+        if self.sums_stay(places):
+            return places.keeping(sums=places.links.sum(places.dense_features, self.weighting))
+        if places.every:
+            # Computed for all graphs: batches of some pick theirs.
+            places.links.weights(self.weighting, places.features.dtype)
+        return places
 
     def forward(self, places: Places) -> Tensor:
         """Return (N·m, width), an embedding per place."""
-        paths = paths_of(places, self.depth + self.sums_last, whole=normalises(self.norms))
+        paths = self.paths(places, self.depth + self.sums_last)
         *_, hidden = self._entering(places, paths)
-        return paths.links[-1].sum(hidden, self.weighting)[paths.at] if self.sums_last else hidden
+        return self.asked(paths.links[-1].sum(hidden, self.weighting), paths) if self.sums_last else hidden
 
     def edge_attention(self, places: Places) -> list[Tensor]:
         """Return, per layer, softmax over the in-edges of i of LeakyReLU₀.₂(Σ_d (h_j W)_d · tanh((h_i W)_d))."""
@@ -129,19 +161,19 @@ class GCN(Backbone):
     def _entering(self, places: Places, paths: Paths) -> Iterator[Any]:
         """Yield what enters every layer, and what leaves the last: of the places alone, unless it is summed again."""
         sums = places.kept.get("sums")
-        if sums is None:
-            hidden: Any = dropped(paths.rows("features", places.features), self.input_dropout, self.training)
-        else:
-            hidden = places.features
+        hidden = self.entering(places, paths) if sums is None else places.features
         yield hidden
         for number, layer in enumerate(self.layers):
             if number == 0 and sums is not None:
                 hidden = layer.of_sums(paths.rows("sums", sums, level=1))
             else:
                 hidden = layer(hidden, paths.links[number], self.weighting)
+            of_edges = self.of_edges(places, paths, number, self.weighting)
+            if of_edges is not None:
+                hidden = hidden + of_edges
             if self.norms is not None:
                 hidden = self.norms[number](hidden)
             if number == self.depth - 1 and not self.sums_last:
-                hidden = hidden[paths.at]
+                hidden = self.asked(hidden, paths)
             hidden = dropped(hidden.relu_(), self.dropout, self.training)
             yield hidden

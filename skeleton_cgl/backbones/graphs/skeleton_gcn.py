@@ -14,7 +14,11 @@ from skeleton_cgl.scenarios.inputs import Inputs
 
 
 class SkeletonGCN(StackedConvolutions):
-    """`depth` graph convolutions of `width` units; per graph [Σᵢ σ(w·hᵢ+b)·hᵢ ‖ maxᵢ hᵢ], Linear → ReLU → BatchNorm."""
+    """`depth` graph convolutions of `width` units; per graph [Σᵢ σ(w·hᵢ+b)·hᵢ ‖ maxᵢ hᵢ], Linear → ReLU → BatchNorm.
+
+    As it is by default, it is CGLB's classifier of molecules, of 2 × 64: sums over neighbours that are not normalised,
+    a skip by a linear layer, BatchNorm, and this read-out to 64.
+    """
 
     takes = "graph"
 

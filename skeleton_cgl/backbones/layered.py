@@ -1,0 +1,116 @@
+"""What GCN, GAT and GIN share: what enters their first layer, what edges add to messages, and what comes after."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from skeleton_cgl.backbones.backbone import Backbone
+from skeleton_cgl.backbones.entering import CodeEncoder, Codes, EdgeEncoder, LinearEncoder, mark_sums
+from skeleton_cgl.backbones.joins import Joined, Rows
+from skeleton_cgl.backbones.nodes import dropped, normalises, paths_of
+from skeleton_cgl.graphs.batches import Paths, Places
+from skeleton_cgl.graphs.links import Weighting
+from skeleton_cgl.graphs.sparse import Pattern, product
+
+
+class Layered(Backbone):
+    """Layers over the edges of a graph, one embedding per node.
+
+    read_out: how the nodes of a graph become one, by their mean, sum, or gated (a gated sum and the largest); of a pair
+    the product is taken. after: the widths of linear layers, each with ReLU and after_dropout, that follow. encoder:
+    whether a linear layer makes `width` of the features first; where these are codes, tables of embeddings always do.
+    input_dropout: whether what enters the first layer is dropped out as well.
+    """
+
+    takes = "graph"
+    younger: ClassVar[Mapping[str, Any]] = {
+        "read_out": "mean",
+        "after": (),
+        "after_dropout": 0.0,
+        "encoder": False,
+        "rows": "nodes",
+        "codes": None,
+        "edge_features": 0,
+        "edge_codes": None,
+    }
+
+    layers: Sequence[nn.Module]
+    norms: nn.ModuleList | None
+    encoder: LinearEncoder | CodeEncoder | None
+    edges: Sequence[EdgeEncoder] | None
+    dropout: float
+    input_dropout: float
+
+    @classmethod
+    def spelled_out(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters, the widths of layers that follow in one spelling."""
+        after = parameters["after"]
+        return {**parameters, "after": tuple(after) if isinstance(after, list) else after}
+
+    def enter(self, features: int, width: int, encoder: bool, codes: Codes | None) -> int:
+        """Make the encoder, if there is to be one; return how many numbers of a node enter the first layer."""
+        if not isinstance(encoder, bool):
+            raise ValueError(f"encoder must be true or false, found {encoder!r}")
+        self.encoder = None
+        if codes is not None:
+            self.encoder = CodeEncoder(codes, width)
+        elif encoder:
+            self.encoder = LinearEncoder(features, width)
+        return features if self.encoder is None else width
+
+    def heed_edges(self, columns: int, codes: Codes | None, widths: Sequence[int]) -> None:
+        """Make what the edges of every layer add to messages of so many numbers, where edges have features."""
+        self.edge_codes = codes
+        made = nn.ModuleList(EdgeEncoder(columns, codes, width) for width in widths) if columns else None
+        self.edges = made  # type: ignore[assignment]
+
+    def leave(self, rows: Rows, width: int, read_out: str, after: Sequence[int], dropout: float) -> None:
+        """Make what embeddings are joined by, where they are not taken as they are."""
+        if not isinstance(after, list | tuple):
+            raise ValueError(f"after must be a list of widths, found {after!r}")
+        self.rows = rows
+        joined = Joined(rows, width, read_out, after, dropout)
+        if rows != "nodes" or after:
+            self.join = joined
+
+    def entering(self, places: Places, paths: Paths) -> Any:
+        """Return what enters the first layer."""
+        features: Any = paths.rows("features", places.features)
+        if self.encoder is not None:
+            features = self.encoder(features)
+        return dropped(features, self.input_dropout, self.training)
+
+    def sums_stay(self, places: Places) -> bool:
+        """Return whether the sums over neighbours of what enters the first layer are the same in every epoch."""
+        return self.encoder is None and not self.input_dropout and isinstance(places.features, Tensor)
+
+    def with_edges(self, places: Places, weighting: Weighting) -> Places:
+        """Return the places with the sums of the marks of every node's in-edges, where edges have features."""
+        if self.edges is None:
+            return places
+        return places.keeping(marks=mark_sums(places, self.edge_codes, weighting))
+
+    def of_edges(self, places: Places, paths: Paths, number: int, weighting: Weighting) -> Tensor | None:
+        """Return what its in-edges add to the messages to every node in a layer, where edges have features."""
+        if self.edges is None:
+            return None
+        sums = places.kept["marks"] if "marks" in places.kept else mark_sums(places, self.edge_codes, weighting)
+        return self.edges[number](paths.rows(f"marks {number}", sums, level=number + 1))
+
+    def paths(self, places: Places, hops: int) -> Paths:
+        """Return the links of so many layers."""
+        return paths_of(places, hops, whole=normalises(self.norms))
+
+    def asked(self, hidden: Tensor, paths: Paths) -> Tensor:
+        """Return (N·m, width): what the last layer gives for every place."""
+        at = paths.at
+        if isinstance(at, slice):
+            # No view of it: changing one in place is slow with gradients to come.
+            return hidden
+        if self.rows != "pairs":
+            return hidden[at]
+        # A node is in many pairs: its gradients are summed as a bag, which is faster than one by one.
+        offsets = torch.arange(len(at) + 1, device=at.device)
+        return product(Pattern((len(at), len(hidden)), offsets, at), None, hidden)
