@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from skeleton_cgl.graphs.batches import Features, Places
-from skeleton_cgl.graphs.links import Weighting
+from skeleton_cgl.graphs.links import Links, Weighting
 from skeleton_cgl.graphs.sparse import Pattern, product
 
 Codes = Sequence[int]
@@ -80,12 +80,11 @@ def mark_sums(places: Places, codes: Codes | None, weighting: Weighting) -> Tens
     """Return (n, M): for every node the weighted sum of the marks of its in-edges."""
     found = marks(places, codes)
     weights = None if weighting == "plain" else places.links.weights(weighting, found.dtype)
-    return edge_sums(places, found, weights)
+    return edge_sums(places.links, found, weights)
 
 
-def edge_sums(places: Places, table: Tensor, weights: Tensor | None) -> Tensor:
+def edge_sums(links: Links, table: Tensor, weights: Tensor | None) -> Tensor:
     """Return (n, M): for every node the sum over its in-edges of their rows in a table (E, M), weighted by (E,)."""
-    links = places.links
     edges = torch.arange(len(links), device=links.device)
     return product(Pattern((links.nodes, len(links)), links.pattern.offsets, edges), weights, table)
 

@@ -88,16 +88,20 @@ class Layered(Backbone):
 
     def with_edges(self, places: Places, weighting: Weighting) -> Places:
         """Return the places with the sums of the marks of every node's in-edges, where edges have features."""
-        if self.edges is None:
-            return places
-        return places.keeping(marks=mark_sums(places, self.edge_codes, weighting))
+        found = self.marked(places, weighting)
+        return places if found is None else places.keeping(marks=found)
 
-    def of_edges(self, places: Places, paths: Paths, number: int, weighting: Weighting) -> Tensor | None:
-        """Return what its in-edges add to the messages to every node in a layer, where edges have features."""
-        if self.edges is None:
+    def marked(self, places: Places, weighting: Weighting) -> Tensor | None:
+        """Return (n, M) the sums of the marks of every node's in-edges, where edges have features."""
+        if self.edges is None or "marks" in places.kept:
+            return places.kept.get("marks")
+        return mark_sums(places, self.edge_codes, weighting)
+
+    def of_edges(self, marked: Tensor | None, paths: Paths, number: int) -> Tensor | None:
+        """Return what its in-edges add to the messages to every node in a layer, of the sums of their marks."""
+        if self.edges is None or marked is None:
             return None
-        sums = places.kept["marks"] if "marks" in places.kept else mark_sums(places, self.edge_codes, weighting)
-        return self.edges[number](paths.rows(f"marks {number}", sums, level=number + 1))
+        return self.edges[number](paths.rows(f"marks {number}", marked, level=number + 1))
 
     def paths(self, places: Places, hops: int) -> Paths:
         """Return the links of so many layers."""

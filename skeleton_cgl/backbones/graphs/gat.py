@@ -1,6 +1,6 @@
-"""GAT for nodes (Veličković et al. 2018): neighbours weighted by attention, in several heads side by side."""
+"""GAT (Veličković et al. 2018): neighbours weighted by attention, in several heads side by side."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -8,15 +8,20 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from skeleton_cgl.backbones.backbone import Backbone
 from skeleton_cgl.backbones.convolution import check_size
-from skeleton_cgl.backbones.nodes import check_share, dropped, normalises, paths_of
+from skeleton_cgl.backbones.entering import Codes, edge_sums, marks
+from skeleton_cgl.backbones.joins import Rows
+from skeleton_cgl.backbones.layered import Layered
+from skeleton_cgl.backbones.nodes import check_share, dropped
 from skeleton_cgl.graphs.batches import Features, Paths, Places
 from skeleton_cgl.graphs.links import Links
 
 
 class GraphAttention(nn.Module):
-    """Per head Σ_j α_ij h_j W, α the softmax over the in-edges of i of LeakyReLU(a·h_j W + b·h_i W); then a bias."""
+    """Per head Σ_j α_ij (h_j W + e_ij), α the softmax over the in-edges of i of LeakyReLU(a·h_j W + b·h_i W); a bias.
+
+    e_ij: what edges add to messages, where they have features; attention does not heed it.
+    """
 
     def __init__(self, inputs: int, width: int, heads: int, slope: float) -> None:
         super().__init__()
@@ -28,12 +33,16 @@ class GraphAttention(nn.Module):
         for parameter in (self.weight, self.of_source, self.of_target):
             nn.init.xavier_normal_(parameter, gain=nn.init.calculate_gain("relu"))
 
-    def forward(self, features: Features, links: Links) -> Tensor:
-        """Return (nodes, width) from the features (sources, inputs) of the links' sources."""
+    def forward(self, features: Features, links: Links, of_edges: Tensor | None = None) -> Tensor:
+        """Return (nodes, width) from features (sources, inputs) of the links' sources; of_edges: e (E, width)."""
         projected = self._projected(features)
         attention = self._attention(projected, links)
         heads = zip(projected.unbind(dim=1), attention.unbind(dim=1), strict=True)
-        return torch.cat([links.sum(each, weights) for each, weights in heads], dim=1) + self.bias
+        found = torch.cat([links.sum(each, weights) for each, weights in heads], dim=1) + self.bias
+        if of_edges is None:
+            return found
+        heads = zip(of_edges.unflatten(1, self.of_source.shape).unbind(dim=1), attention.unbind(dim=1), strict=True)
+        return found + torch.cat([edge_sums(links, each, weights) for each, weights in heads], dim=1)
 
     def attention(self, features: Features, links: Links) -> Tensor:
         """Return α (E, heads)."""
@@ -49,13 +58,12 @@ class GraphAttention(nn.Module):
         return links.softmax(functional.leaky_relu(scores, self.slope))
 
 
-class GAT(Backbone):
+class GAT(Layered):
     """`depth` times attention, BatchNorm, ELU, dropout; each of `width` units, shared out among the heads.
 
-    input_dropout: whether the features are dropped out as well.
+    Where edges have features, e_ij is added to the messages h_j W before these are weighted by attention. The other
+    parameters are those of all `Layered`.
     """
-
-    takes = "graph"
 
     def __init__(
         self,
@@ -67,6 +75,14 @@ class GAT(Backbone):
         batch_norm: bool = True,
         dropout: float = 0.0,
         input_dropout: bool = False,
+        read_out: str = "mean",
+        after: Sequence[int] = (),
+        after_dropout: float = 0.0,
+        encoder: bool = False,
+        rows: Rows = "nodes",
+        codes: Codes | None = None,
+        edge_features: int = 0,
+        edge_codes: Codes | None = None,
     ) -> None:
         super().__init__()
         check_size(depth, width)
@@ -75,28 +91,34 @@ class GAT(Backbone):
             raise ValueError(f"heads must share out the width of {width} evenly, found {heads!r}")
         self.dropout = dropout
         self.input_dropout = dropout if input_dropout else 0.0
-        layers = [GraphAttention(*sizes, heads, slope) for sizes in pairwise([features, *[width] * depth])]
+        inputs = self.enter(features, width, encoder, codes)
+        layers = [GraphAttention(*sizes, heads, slope) for sizes in pairwise([inputs, *[width] * depth])]
         self.layers: Sequence[GraphAttention] = nn.ModuleList(layers)  # type: ignore[assignment]
         self.norms = nn.ModuleList(nn.BatchNorm1d(width) for _ in layers) if batch_norm else None
+        self.heed_edges(edge_features, edge_codes, [width] * depth)
+        self.leave(rows, width, read_out, after, after_dropout)
 
     def forward(self, places: Places) -> Tensor:
         """Return (N·m, width), an embedding per place."""
-        paths = paths_of(places, len(self.layers), whole=normalises(self.norms))
-        *_, hidden = self._entering(places, paths)
-        return hidden[paths.at]
+        paths = self.paths(places, len(self.layers))
+        return self.asked(self._leaving(places, paths), paths)
 
     def edge_attention(self, places: Places) -> list[Tensor]:
         """Return the attention (E, heads) of the first layer, the one of which TWP takes the topology here."""
-        features = dropped(places.features, self.input_dropout, self.training)
-        return [self.layers[0].attention(features, places.links)]
+        entering = self.entering(places, Paths.through_all(places.links, places.asked, 0))
+        return [self.layers[0].attention(entering, places.links)]
 
-    def _entering(self, places: Places, paths: Paths) -> Iterator[Any]:
-        """Yield what enters every layer, and what leaves the last."""
-        hidden: Any = dropped(paths.rows("features", places.features), self.input_dropout, self.training)
-        yield hidden
+    def _leaving(self, places: Places, paths: Paths) -> Tensor:
+        """Return what the last layer gives."""
+        hidden: Any = self.entering(places, paths)
+        marked = None if self.edges is None else marks(places, self.edge_codes)
         for number, layer in enumerate(self.layers):
-            hidden = layer(hidden, paths.links[number])
+            links = paths.links[number]
+            of_edges = None
+            if self.edges is not None and marked is not None:
+                of_edges = self.edges[number](marked if links.part_of is None else marked[links.part_of.edges])
+            hidden = layer(hidden, links, of_edges)
             if self.norms is not None:
                 hidden = self.norms[number](hidden)
             hidden = dropped(functional.elu(hidden), self.dropout, self.training)
-            yield hidden
+        return hidden

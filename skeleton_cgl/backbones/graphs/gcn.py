@@ -161,6 +161,7 @@ class GCN(Layered):
     def _entering(self, places: Places, paths: Paths) -> Iterator[Any]:
         """Yield what enters every layer, and what leaves the last: of the places alone, unless it is summed again."""
         sums = places.kept.get("sums")
+        marked = self.marked(places, self.weighting)
         hidden = self.entering(places, paths) if sums is None else places.features
         yield hidden
         for number, layer in enumerate(self.layers):
@@ -168,7 +169,7 @@ class GCN(Layered):
                 hidden = layer.of_sums(paths.rows("sums", sums, level=1))
             else:
                 hidden = layer(hidden, paths.links[number], self.weighting)
-            of_edges = self.of_edges(places, paths, number, self.weighting)
+            of_edges = self.of_edges(marked, paths, number)
             if of_edges is not None:
                 hidden = hidden + of_edges
             if self.norms is not None:

@@ -1,4 +1,4 @@
-"""GIN for nodes (Xu et al. 2019): the sum over neighbours and a multiple of a node's own, through two linear layers."""
+"""GIN (Xu et al. 2019): the sum over neighbours and a multiple of a node's own, through two linear layers."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -7,15 +7,20 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from skeleton_cgl.backbones.backbone import Backbone
 from skeleton_cgl.backbones.convolution import attention_of, check_size
-from skeleton_cgl.backbones.nodes import check_share, dropped, normalises, paths_of, sums_first
+from skeleton_cgl.backbones.entering import Codes
+from skeleton_cgl.backbones.joins import Rows
+from skeleton_cgl.backbones.layered import Layered
+from skeleton_cgl.backbones.nodes import check_share, dropped, paths_of, sums_first
 from skeleton_cgl.graphs.batches import Features, Paths, Places
 from skeleton_cgl.graphs.links import Links
 
 
 class GraphIsomorphism(nn.Module):
-    """W₂·ReLU(BatchNorm(W₁·((1 + ε)·h_i + Σ_j h_j))) + b; ε is learned, from 0 on."""
+    """W₂·ReLU(BatchNorm(W₁·((1 + ε)·h_i + Σ_j (h_j + e_ij)))) + b; ε is learned, from 0 on.
+
+    e_ij: what edges add to messages, where they have features.
+    """
 
     def __init__(self, inputs: int, width: int, batch_norm: bool) -> None:
         super().__init__()
@@ -26,17 +31,19 @@ class GraphIsomorphism(nn.Module):
         self.second = nn.Linear(width, width)
         nn.init.xavier_uniform_(self.first)
 
-    def forward(self, features: Features, links: Links) -> Tensor:
-        """Return (nodes, width) from the features (sources, inputs) of the links' sources."""
+    def forward(self, features: Features, links: Links, of_edges: Tensor | None = None) -> Tensor:
+        """Return (nodes, width) from features (sources, inputs) of the links' sources; of_edges: Σ_j e_ij."""
         if isinstance(features, Tensor) and sums_first(links, *self.first.shape):
-            return self.of_sums(links.own(features), links.sum(features))
+            return self.of_sums(links.own(features), links.sum(features), of_edges)
         # The sum of the products is the product of the sums.
         projected = features.matmul(self.first)
-        return self._rest((1 + self.epsilon) * links.own(projected) + links.sum(projected))
+        found = (1 + self.epsilon) * links.own(projected) + links.sum(projected)
+        return self._rest(found if of_edges is None else found + of_edges.matmul(self.first))
 
-    def of_sums(self, own: Tensor, sums: Tensor) -> Tensor:
+    def of_sums(self, own: Tensor, sums: Tensor, of_edges: Tensor | None = None) -> Tensor:
         """Return (nodes, width) from the features (nodes, inputs) and their sums over neighbours."""
-        return self._rest(((1 + self.epsilon) * own + sums).matmul(self.first))
+        found = (1 + self.epsilon) * own + sums
+        return self._rest((found if of_edges is None else found + of_edges).matmul(self.first))
 
     def _rest(self, hidden: Tensor) -> Tensor:
         hidden = hidden + self.shift
@@ -44,13 +51,12 @@ class GraphIsomorphism(nn.Module):
         return found
 
 
-class GIN(Backbone):
+class GIN(Layered):
     """`depth` times the two linear layers on sums, BatchNorm, ReLU, dropout; each of `width` units.
 
-    input_dropout: whether the features are dropped out as well.
+    Where edges have features, e_ij is added to the h_j that are summed. The other parameters are those of all
+    `Layered`.
     """
-
-    takes = "graph"
 
     def __init__(
         self,
@@ -60,27 +66,37 @@ class GIN(Backbone):
         batch_norm: bool = True,
         dropout: float = 0.0,
         input_dropout: bool = False,
+        read_out: str = "mean",
+        after: Sequence[int] = (),
+        after_dropout: float = 0.0,
+        encoder: bool = False,
+        rows: Rows = "nodes",
+        codes: Codes | None = None,
+        edge_features: int = 0,
+        edge_codes: Codes | None = None,
     ) -> None:
         super().__init__()
         check_size(depth, width)
         check_share("dropout", dropout)
         self.dropout = dropout
         self.input_dropout = dropout if input_dropout else 0.0
-        layers = [GraphIsomorphism(*sizes, batch_norm) for sizes in pairwise([features, *[width] * depth])]
+        inputs = self.enter(features, width, encoder, codes)
+        layers = [GraphIsomorphism(*sizes, batch_norm) for sizes in pairwise([inputs, *[width] * depth])]
         self.layers: Sequence[GraphIsomorphism] = nn.ModuleList(layers)  # type: ignore[assignment]
         self.norms = nn.ModuleList(nn.BatchNorm1d(width) for _ in layers) if batch_norm else None
+        self.heed_edges(edge_features, edge_codes, [inputs, *[width] * (depth - 1)])
+        self.leave(rows, width, read_out, after, after_dropout)
 
     def arrange(self, places: Places) -> Places:
         """Return the places with the sums of the features over neighbours, where these are the same in every epoch."""
-        if self.input_dropout or not isinstance(places.features, Tensor):
-            return places
-        return places.keeping(sums=places.links.sum(places.features))
+        places = self.with_edges(places, "plain")
+        return places.keeping(sums=places.links.sum(places.dense_features)) if self.sums_stay(places) else places
 
     def forward(self, places: Places) -> Tensor:
         """Return (N·m, width), an embedding per place."""
-        paths = paths_of(places, len(self.layers), whole=normalises(self.norms))
+        paths = self.paths(places, len(self.layers))
         *_, hidden = self._leaving(places, paths)
-        return hidden[paths.at]
+        return self.asked(hidden, paths)
 
     def edge_attention(self, places: Places) -> list[Tensor]:
         """Return, of what the second layer is given, softmax over the in-edges of i of Σ_d h_jd · tanh(h_id)."""
@@ -90,15 +106,15 @@ class GIN(Backbone):
     def _leaving(self, places: Places, paths: Paths) -> Iterator[Tensor]:
         """Yield what every layer gives."""
         sums = places.kept.get("sums")
-        hidden: Any = None
+        marked = self.marked(places, "plain")
+        hidden: Any = self.entering(places, paths) if sums is None else None
         for number, layer in enumerate(self.layers):
-            if number == 0 and isinstance(sums, Tensor) and isinstance(places.features, Tensor):
-                own = paths.rows("own features", places.features, level=1)
-                hidden = layer.of_sums(own, paths.rows("sums", sums, level=1))
+            of_edges = self.of_edges(marked, paths, number)
+            if number == 0 and sums is not None:
+                own = paths.rows("own features", places.dense_features, level=1)
+                hidden = layer.of_sums(own, paths.rows("sums", sums, level=1), of_edges)
             else:
-                if number == 0:
-                    hidden = dropped(paths.rows("features", places.features), self.input_dropout, self.training)
-                hidden = layer(hidden, paths.links[number])
+                hidden = layer(hidden, paths.links[number], of_edges)
             if self.norms is not None:
                 hidden = self.norms[number](hidden)
             hidden = dropped(hidden.relu_(), self.dropout, self.training)
