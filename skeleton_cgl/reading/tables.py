@@ -25,7 +25,7 @@ _BEGINNING = 1 << 16
 _MOST_TIMES, _ALWAYS = 200, 1 << 28
 """A gzipped table may unpack to this many times its size, or to this many bytes; public ones come to twentyfold."""
 
-_PIECE = 1 << 20
+_PIECE, _LONGEST_LINE = 1 << 20, 1 << 16
 
 
 def check_column(
@@ -78,27 +78,41 @@ def numbers_in_pieces(
             rows += len(frame)
 
 
+def names_of(path: Path) -> list[str]:
+    """Return what stands in the first line of a table; refuse a file that cannot be read."""
+    with _opened(path) as file:
+        return next(csv.reader([file.readline(_LONGEST_LINE).decode("utf-8-sig", "replace")]), [])
+
+
 def read_text(path: Path) -> dict[str, list[str]]:
     """Return the columns of a table by the names in its first line, as text; refuse one without rows or names."""
+    return read_numbered_text(path)[0]
+
+
+def read_numbered_text(path: Path) -> tuple[dict[str, list[str]], list[int]]:
+    """Return the columns of a table as `read_text` does, and the number of each row, empty lines counted."""
     with _opened(path) as file:
-        rows = list(_rows_of_text(path, file))
-    if len(rows) < 2:
+        numbered = list(_rows_of_text(path, file))
+    if len(numbered) < 2:
         raise InputError(f"{path}: expected a line of names and at least one row")
-    names = rows[0]
+    first, names = numbered[0]
     for place, name in enumerate(names):
         if not name or name in names[:place]:
             raise InputError(f"{path}: column {place + 1}: expected a name of its own, found {shown(name)}")
-    for number, row in enumerate(rows):
+    for line, row in numbered:
         if len(row) != len(names):
-            raise InputError(f"{path}: row {number}: expected {len(names)} values, found {len(row)}")
-    return {name: list(column) for name, column in zip(names, zip(*rows[1:], strict=True), strict=True)}
+            raise InputError(f"{path}: row {line - first}: expected {len(names)} values, found {len(row)}")
+    rows = [row for _, row in numbered[1:]]
+    columns = {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+    return columns, [line - first for line, _ in numbered[1:]]
 
 
-def _rows_of_text(path: Path, file: IO[bytes]) -> Iterator[list[str]]:
-    """Yield the rows of a table, empty lines left out."""
+def _rows_of_text(path: Path, file: IO[bytes]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a table with the line that each ends in, empty lines left out."""
     try:
         with io.TextIOWrapper(file, "utf-8-sig", newline="") as text:
-            yield from (row for row in csv.reader(text, strict=True) if row)
+            reader = csv.reader(text, strict=True)
+            yield from ((reader.line_num, row) for row in reader if row)
     except csv.Error as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
 
@@ -146,7 +160,7 @@ def _refusing(path: Path) -> Iterator[None]:
 def _skip_names(path: Path, file: IO[bytes], columns: int | Sequence[str] | None) -> None:
     if columns is None or isinstance(columns, int):
         return
-    found = file.readline(1 << 16).decode("utf-8-sig", "replace").strip().split(",")
+    found = file.readline(_LONGEST_LINE).decode("utf-8-sig", "replace").strip().split(",")
     if found != list(columns):
         raise InputError(f"{path}: expected the columns {','.join(columns)}, found {shown(','.join(found))}")
 
