@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.plain import shown
 
 if TYPE_CHECKING:
     from rdkit.Chem import Mol
@@ -101,7 +102,7 @@ def degrees(molecules: Molecules) -> np.ndarray:
     return np.stack([molecules.atoms["degree"]] * 2, axis=1).astype(np.float32)
 
 
-def aromatic(molecules: Molecules) -> np.ndarray:
+def aromatic_flags(molecules: Molecules) -> np.ndarray:
     """Return (N, 1) whether an atom is aromatic."""
     return molecules.atoms["aromatic"][:, None].astype(np.float32)
 
@@ -195,20 +196,28 @@ def scaffold_domains(scaffolds: Sequence[str], domains: int) -> np.ndarray:
 
 
 def draw(smiles: Sequence[str], captions: Sequence[str], path: Path) -> None:
-    """Write a picture of molecules, .png or .svg, in rows of up to five; refuse a SMILES that is none."""
+    """Write a picture of molecules, each with its caption, in rows of up to five.
+
+    Refused: another suffix than .png and .svg, no molecules, a SMILES that is none.
+    """
+    if path.suffix.lower() not in (".png", ".svg"):
+        raise InputError(f"{path}: a picture of molecules ends in .png or .svg")
+    if not smiles:
+        raise InputError(f"{path}: no molecules to draw")
     chem, base = _rdkit()
     from rdkit.Chem.Draw import rdMolDraw2D
 
     side, across = 240, min(5, len(smiles))
-    kind: Any = rdMolDraw2D.MolDraw2DSVG if path.suffix == ".svg" else rdMolDraw2D.MolDraw2DCairo
+    kind: Any = rdMolDraw2D.MolDraw2DSVG if path.suffix.lower() == ".svg" else rdMolDraw2D.MolDraw2DCairo
     canvas = kind(side * across, side * -(-len(smiles) // across), side, side)
-    canvas.drawOptions().prepareMolsBeforeDrawing = False
+    options = canvas.drawOptions()
+    options.prepareMolsBeforeDrawing = options.drawMolsSameScale = False
     with base.BlockLogs():
         molecules = []
         for each in smiles:
             molecule, whole = _parsed(chem, each)
             if molecule is None:
-                raise InputError(f"not a molecule: {each!r}")
+                raise InputError(f"not a molecule: {shown(each)}")
             # Of what was read partly, rings cannot always be written as single and double bonds.
             molecules.append(rdMolDraw2D.PrepareMolForDrawing(molecule, kekulize=whole))
         canvas.DrawMolecules(molecules, legends=list(captions))
@@ -253,6 +262,9 @@ def _rdkit() -> tuple[Any, Any]:
 
 def _parsed(chem: Any, smiles: str) -> tuple["Mol | None", bool]:
     """Return a molecule, None for what is none, and whether RDKit refused nothing of it."""
+    if len(smiles.split()) > 1:
+        # RDKit takes what follows a blank for a name, so that words of a text pass for molecules.
+        return None, True
     how = chem.SmilesParserParams()
     how.removeHs = False
     molecule = chem.MolFromSmiles(smiles, how)

@@ -14,7 +14,7 @@ from skeleton_cgl.graphs.graph_set import GraphSet, Groups, make_graph_set
 from skeleton_cgl.graphs.molecules import (
     FEATURES,
     Molecules,
-    aromatic,
+    aromatic_flags,
     atom_kinds,
     atom_measures,
     bond_kinds,
@@ -27,7 +27,7 @@ from skeleton_cgl.graphs.source import GraphSource
 from skeleton_cgl.plain import shown
 from skeleton_cgl.reading.tables import names_of, read_numbered_text
 
-_IDENTIFIER = re.compile(r"(.*[\W_])?(id|cid|index|number)|unnamed: 0", re.IGNORECASE)
+_IDENTIFIER = re.compile(r"(.*[\W_])?(id|cid|index)|unnamed: 0", re.IGNORECASE)
 _MOST_ROWS = 10
 
 
@@ -168,7 +168,7 @@ class Smiles(GraphSource):
         else:
             features = degrees(molecules)
             if self._aromatic:
-                features = np.concatenate([features, aromatic(molecules)], axis=1)
+                features = np.concatenate([features, aromatic_flags(molecules)], axis=1)
         if self._domains is not None:
             names = tuple(f"scaffolds {domain}" for domain in range(self._domains))
             groups = {"scaffold": Groups(scaffold_domains(molecules.scaffolds, self._domains), names)}
