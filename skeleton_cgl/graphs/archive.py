@@ -1,89 +1,63 @@
-"""The archive of a graph: one HDF5 file with everything a `Graph` holds, and where it came from.
+"""The archive of a graph, of links or of a set of graphs: one HDF5 file with all that the value holds.
 
-Layout of the file: `edges`, `features` (a table, or a group of the `values`, `columns` and `starts` of sparse rows),
-`labels`, `groups/0`, `groups/1` …, `times` and `split` hold the arrays; `told` is JSON: the graph's name, the names of
-classes and groups, the width of sparse features, and the provenance. Attributes hold format, version and digest.
+How the file holds it, and where it came from, is told in `stored`; attributes hold format and version.
 
 Promises: a file at its final path is complete (it is written beside and renamed) and sealed, so that damage is noticed
-before HDF5 reads any of it; a graph is given back to the bit, which its digest proves each time it is read.
+before HDF5 reads any of it; the data are given back to the bit, which their digest proves each time they are read.
 """
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import h5py
-import numpy as np
-from scipy.sparse import csr_array
 
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.files import write_beside
-from skeleton_cgl.graphs.graph import Features, Graph, Groups
+from skeleton_cgl.graphs.source import GraphData
+from skeleton_cgl.graphs.stored import read_data, write_data
 from skeleton_cgl.reading.formats import GRAPH, format_of, is_hdf5, refuse_other
 from skeleton_cgl.reading.seal import SIZE as SEAL_SIZE
 from skeleton_cgl.reading.seal import is_sealed, remember, seal
 from skeleton_cgl.version import __version__
 
-VERSION = 1
+VERSION = 2
+_READ = (1, 2)
+"""The versions that are read; the first knows graphs of nodes alone."""
 
 _UNREADABLE = (AttributeError, KeyError, OSError, RuntimeError, TypeError, ValueError)
 """What h5py raises, and what is raised of values that are not what they should be, in a damaged file."""
 
 
-def write_archive(graph: Graph, path: str | Path, provenance: Mapping[str, Any] | None = None) -> None:
-    """Write a graph to a new archive at `path`; provenance: what JSON can tell of its source and options.
+def write_archive(data: GraphData, path: str | Path, provenance: Mapping[str, Any] | None = None) -> None:
+    """Write a data set to a new archive at `path`; provenance: what JSON can tell of its source and options.
 
     What cannot be written leaves no file behind, and leaves an archive that stood at `path` as it was.
     """
     with write_beside(Path(path)) as unfinished:
         with h5py.File(unfinished, "w", userblock_size=SEAL_SIZE) as file:
-            _write(graph, file, {"skeleton_cgl": __version__, **(provenance or {})})
+            write_data(data, file, {"skeleton_cgl": __version__, **(provenance or {})})
+            file.attrs.update(format=GRAPH, version=VERSION)
         seal(unfinished)
 
 
 def is_archive(path: str | Path) -> bool:
-    """Return whether a path is to be read as an archive: an HDF5 file. Whether it holds a graph, reading it tells."""
+    """Return whether a path is to be read as an archive: an HDF5 file. What it holds, reading it tells."""
     path = Path(path)
     return is_hdf5(path) or (path.is_file() and path.suffix in (".h5", ".hdf5"))
 
 
-def read_archive(path: str | Path) -> Graph:
-    """Return the graph of an archive; refuse other files and archives, a damaged one and one of another version."""
+def read_archive(path: str | Path) -> GraphData:
+    """Return the data of an archive; refuse other files and archives, a damaged one and one of another version."""
     return _read(Path(path))[0]
 
 
 def read_provenance(path: str | Path) -> dict[str, Any]:
-    """Return where the graph of an archive came from; refuse what `read_archive` refuses."""
+    """Return where the data of an archive came from; refuse what `read_archive` refuses."""
     return _read(Path(path))[1]
 
 
-def _write(graph: Graph, file: h5py.File, provenance: Mapping[str, Any]) -> None:
-    arrays: dict[str, np.ndarray] = {"edges": graph.edges, "labels": graph.labels}
-    if isinstance(graph.features, np.ndarray):
-        arrays["features"] = graph.features
-    else:
-        rows = graph.features
-        arrays |= {"features/values": rows.data, "features/columns": rows.indices, "features/starts": rows.indptr}
-    arrays |= {f"groups/{place}": groups.numbers for place, groups in enumerate(graph.groups.values())}
-    arrays |= {name: array for name, array in (("times", graph.times), ("split", graph.split)) if array is not None}
-    told = {
-        "name": graph.name,
-        "classes": graph.classes,
-        "width": graph.features.shape[1],
-        "groups": [[name, groups.names] for name, groups in graph.groups.items()],
-        "provenance": provenance,
-    }
-    # An attribute of HDF5 has room for 64 KiB alone, and names are many.
-    arrays["told"] = np.frombuffer(json.dumps(told).encode(), dtype=np.uint8)
-    for name, array in arrays.items():
-        packed = {"compression": "gzip", "compression_opts": 1, "shuffle": True} if array.size else {}
-        file.create_dataset(name, data=array, **packed)
-    file.attrs.update(format=GRAPH, version=VERSION, digest=graph.digest)
-
-
-def _read(path: Path) -> tuple[Graph, dict[str, Any]]:
+def _read(path: Path) -> tuple[GraphData, dict[str, Any]]:
     if not path.is_file():
         raise InputError(f"{path}: no such file; make it with `skeleton-cgl prepare graph`")
     if not is_hdf5(path):
@@ -94,14 +68,13 @@ def _read(path: Path) -> tuple[Graph, dict[str, Any]]:
     try:
         with h5py.File(path, "r") as file:
             version = file.attrs["version"]
-            if version != VERSION:
+            if version not in _READ:
+                read = " and ".join(map(str, _READ))
                 raise InputError(
-                    f"{path}: graph archive version {version}, this release reads {VERSION}; prepare it again"
+                    f"{path}: graph archive version {version}, this release reads {read}; prepare it again"
                 )
-            told = json.loads(file["told"][:].tobytes())
-            graph = _graph_of(file, told)
-            provenance = dict(told["provenance"])
-            found, expected = graph.digest, str(file.attrs["digest"])
+            data, provenance = read_data(file)
+            found, expected = data.digest, str(file.attrs["digest"])
     except InputError:
         raise
     except _UNREADABLE as error:
@@ -109,30 +82,7 @@ def _read(path: Path) -> tuple[Graph, dict[str, Any]]:
     if found != expected:
         raise _damaged(path, f"digest {found[:12]}…, expected {expected[:12]}…")
     remember(path)
-    return graph, provenance
-
-
-def _graph_of(file: h5py.File, told: Mapping[str, Any]) -> Graph:
-    labels = file["labels"][:]
-    features: Features
-    if isinstance(file["features"], h5py.Dataset):
-        features = file["features"][:]
-    else:
-        rows = tuple(file[f"features/{name}"][:] for name in ("values", "columns", "starts"))
-        features = csr_array(rows, shape=(len(labels), told["width"]))
-    groups = {
-        name: Groups(file[f"groups/{place}"][:], tuple(names)) for place, (name, names) in enumerate(told["groups"])
-    }
-    return Graph(
-        told["name"],
-        file["edges"][:],
-        features,
-        labels,
-        tuple(told["classes"]),
-        MappingProxyType(groups),
-        file["times"][:] if "times" in file else None,
-        file["split"][:] if "split" in file else None,
-    )
+    return data, provenance
 
 
 def _damaged(path: Path, reason: object) -> InputError:

@@ -133,9 +133,9 @@ def make_graph_set(
         starts,
         ends,
         checked,
-        codes=codes,
+        codes=_plain(codes),
         edge_features=None if edge_features is None else edge_features[sequence],
-        edge_codes=edge_codes,
+        edge_codes=_plain(edge_codes),
         texts=texts,
         notes=notes,
         **items,
@@ -174,6 +174,11 @@ def _check_codes(field: str, features: np.ndarray, codes: tuple[int, ...] | None
             field,
             f"column {column}: expected a whole number from 0 to {codes[column] - 1}, found {features[row, column]}",
         )
+
+
+def _plain(codes: tuple[int, ...] | None) -> tuple[int, ...] | None:
+    """Return codes as numbers of Python: those of NumPy would be others to the digest."""
+    return None if codes is None else tuple(int(code) for code in codes)
 
 
 def _check_edges(ends: np.ndarray, starts: np.ndarray, refuse: Refusing) -> None:

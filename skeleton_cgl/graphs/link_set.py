@@ -124,9 +124,9 @@ def make_link_set(
         _refuse_linked(ends, negatives, nodes, directed, refuse)
     return LinkSet(
         name,
-        nodes,
+        int(nodes),
         ends,
-        directed,
+        bool(directed),
         features=features,
         negatives=negatives,
         negatives_split=negatives_split,

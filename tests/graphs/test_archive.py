@@ -1,6 +1,7 @@
+import gzip
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
@@ -8,17 +9,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.sparse import csr_array
 
 from skeleton_cgl import skeletons
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.graphs.archive import is_archive, read_archive, read_provenance, write_archive
-from skeleton_cgl.graphs.graph import Graph, Groups
+from skeleton_cgl.graphs.graph import Groups
 from skeleton_cgl.reading.seal import SIZE, seal
 from skeleton_cgl.version import __version__
+from tests.graphs.graph_checks import assert_same
 from tests.graphs.made_graphs import random_graph
 from tests.skeletons.sources import random_source
 
+OF_VERSION_1 = Path(__file__).parent.parent / "golden" / "graph_version_1.h5.gz"
+"""What version 1 wrote of `random_graph(7, nodes=12, sparse=True)`."""
 DAMAGE = r"graph\.h5: damaged.*; prepare it again"
 
 
@@ -27,26 +30,6 @@ def written(tmp_path: Path) -> Path:
     path = tmp_path / "graph.h5"
     write_archive(random_graph(), path)
     return path
-
-
-def assert_same(found: Graph, expected: Graph) -> None:
-    """Check that all fields are equal to the bit, kinds of numbers included."""
-    for field in fields(Graph):
-        one, other = getattr(found, field.name), getattr(expected, field.name)
-        if field.name == "groups":
-            assert list(one) == list(other)
-            for name in one:
-                assert one[name].names == other[name].names
-                np.testing.assert_array_equal(one[name].numbers, other[name].numbers, strict=True)
-        elif isinstance(other, csr_array):
-            assert one.shape == other.shape
-            for part in ("data", "indices", "indptr"):
-                np.testing.assert_array_equal(getattr(one, part), getattr(other, part))
-        elif isinstance(other, np.ndarray):
-            np.testing.assert_array_equal(one, other, strict=True)
-        else:
-            assert one == other
-    assert found.digest == expected.digest
 
 
 @settings(max_examples=25)
@@ -73,6 +56,12 @@ def test_an_archive_gives_back_the_graph_to_the_bit(
     path = tmp_path_factory.mktemp("graphs") / "graph.h5"
     write_archive(graph, path)
     assert_same(read_archive(path), graph)
+
+
+def test_an_archive_of_the_first_version_is_still_read(tmp_path: Path) -> None:
+    (tmp_path / "old.h5").write_bytes(gzip.decompress(OF_VERSION_1.read_bytes()))
+    assert_same(read_archive(tmp_path / "old.h5"), random_graph(7, nodes=12, sparse=True))
+    assert read_provenance(tmp_path / "old.h5")["source"] == "made up"
 
 
 def test_many_long_names_and_odd_letters_survive(tmp_path: Path) -> None:
@@ -148,8 +137,9 @@ def test_an_archive_that_lacks_a_field_is_refused(written: Path, field: str) -> 
 
 def test_one_of_another_version_or_without_a_seal_is_refused_with_what_to_do(written: Path) -> None:
     with changed(written) as file:
-        file.attrs["version"] = 2
-    with pytest.raises(InputError, match=r"graph\.h5: graph archive version 2, this release reads 1; prepare it again"):
+        file.attrs["version"] = 3
+    refusal = r"graph\.h5: graph archive version 3, this release reads 1 and 2; prepare it again"
+    with pytest.raises(InputError, match=refusal):
         read_archive(written)
     write_archive(random_graph(), written)
     written.write_bytes(written.read_bytes()[SIZE:])
