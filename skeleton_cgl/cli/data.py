@@ -35,7 +35,7 @@ prepare = typer.Typer(no_args_is_help=True, cls=Readers)
 data.add_typer(
     prepare,
     name="prepare",
-    help="Turn skeleton recordings, or a graph, into one archive, ready to learn from.\n\n"
+    help="Turn skeleton recordings, a graph or a set of graphs into one archive, ready to learn from.\n\n"
     "Example: skeleton-cgl prepare ucla nw-ucla.zip --out data/ucla.h5\n\n"
     "Example: skeleton-cgl prepare graph own.npz --out data/own.h5\n\n"
     "Example: skeleton-cgl prepare my_reader.py recordings/ --out data/mine.h5",
@@ -210,8 +210,8 @@ def show(
         str,
         typer.Argument(
             metavar="DATA",
-            help="An archive, a graph's file or folder, or a data set without files: synthetic, synthetic-labels, or a "
-            "reader of your own.",
+            help="An archive, the file or folder of a graph, of links or of graphs, or a data set without files: "
+            "synthetic, synthetic-labels, or a reader of your own.",
         ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -230,7 +230,8 @@ def show(
         typer.Option(
             "--out",
             "-o",
-            help="Draw film strips, or a graph's degrees, classes and edges (.png, .pdf, .svg).",
+            help="Draw film strips, a graph's degrees, classes and edges, or a few graphs or molecules of each class "
+            "(.png, .pdf, .svg).",
             show_default=False,
         ),
     ] = None,
@@ -244,8 +245,13 @@ def show(
     reader: Reader = None,
     parameters: Parameters = None,
     classes_per_task: Annotated[
-        int, typer.Option(help="With a graph: classes of a task, for the tasks it would give.", min=1)
-    ] = 2,
+        int | None,
+        typer.Option(
+            help="With a graph: classes of a task, for the tasks it would give.",
+            min=1,
+            show_default="2; 1 of graphs with several labels",
+        ),
+    ] = None,
 ) -> None:
     """Print what is in an archive or a graph, and draw it.
 
@@ -256,6 +262,8 @@ def show(
     Example: skeleton-cgl show synthetic --sequence a09_s01_e00_v01 --out throw.gif
 
     Example: skeleton-cgl show data/cora.h5 --classes-per-task 3 --out cora.png
+
+    Example: skeleton-cgl show data/tox21.h5 --out molecules.png
 
     Example: skeleton-cgl show synthetic --graph --set seed=1
     """

@@ -8,8 +8,10 @@ from scipy.sparse import csr_array
 
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.graphs.graph import Graph, Groups, make_graph
-from skeleton_cgl.graphs.picture import class_shares, draw_graph, look_at, save_picture
-from skeleton_cgl.graphs.summary import degrees_of, describe, headline, summarise
+from skeleton_cgl.graphs.picture import save_picture
+from skeleton_cgl.graphs.pictures.nodes import class_shares, draw_nodes, look_at_nodes
+from skeleton_cgl.graphs.summaries.counts import degrees_of
+from skeleton_cgl.graphs.summary import describe, headline, summarise
 from tests.graphs.made_graphs import random_graph
 
 EDGES = np.array([[0, 1, 0, 2, 3, 3], [1, 0, 2, 1, 3, 0]])
@@ -70,7 +72,7 @@ def test_a_degree_counts_other_nodes_once(seed: int, both_ways: bool) -> None:
         sum((node, other) in pairs or (other, node) in pairs for other in range(len(graph)) if other != node)
         for node in range(len(graph))
     ]
-    assert degrees_of(graph).tolist() == expected
+    assert degrees_of(graph.edges, len(graph)).tolist() == expected
     summary = summarise(graph)
     assert summary["edges"]["both_ways"] is all((target, source) in pairs for source, target in pairs)
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
@@ -86,7 +88,7 @@ def test_labels_are_counted_per_node_and_edges_without_any_are_no_error() -> Non
     assert "1.00 labels per node: 1 with 0, 1 with 1, 1 with 2" in text
     assert "homophily    unknown" in text
     assert np.isnan(class_shares(graph)).all()
-    draw_graph(look_at(graph)).draw_without_rendering()
+    draw_nodes(look_at_nodes(graph)).draw_without_rendering()
 
 
 def test_edges_are_shared_out_among_the_classes_they_lead_to(small: Graph) -> None:
@@ -108,8 +110,8 @@ def test_every_node_with_an_edge_is_in_one_bin_of_its_degree(star: int) -> None:
     ring = np.stack([np.arange(1, nodes - 1), np.arange(2, nodes)])
     edges = np.hstack([ring, np.stack([np.zeros(star, dtype=np.int64), np.arange(2, star + 2)])])
     graph = make_graph("star", edges, np.ones((nodes, 1)), np.arange(nodes) % 2, both_ways=True)
-    shown = look_at(graph)
-    degrees = degrees_of(graph)
+    shown = look_at_nodes(graph).degrees
+    degrees = degrees_of(graph.edges, len(graph))
     assert shown.logarithmic is (star > 16)
     assert shown.counts.sum() + shown.isolated == nodes
     assert shown.borders[0] == 0.5

@@ -1,0 +1,1 @@
+"""What is in a data set of each kind, counted, and told in words."""
