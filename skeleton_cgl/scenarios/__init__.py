@@ -1,7 +1,7 @@
 """Scenarios: data, a problem and an incremental setting; one file per kind, found by its name."""
 
 SHARED = (
-    *("classes", "graph_labels", "graph_settings", "graph_units", "graph_views", "inputs", "item_split"),
-    *("label_split", "labelled", "lessons", "link_features", "made_up", "many_labels", "measures", "one_class"),
+    *("classes", "connections", "graph_labels", "graph_settings", "graph_units", "graph_views", "inputs", "item_split"),
+    *("label_split", "labelled", "lessons", "made_up", "many_labels", "measures", "one_class"),
     *("opened", "overlap", "problem", "ranking", "scenario", "settings", "split", "views"),
 )

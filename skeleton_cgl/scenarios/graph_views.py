@@ -14,17 +14,14 @@ class GraphViews(ItemViews):
 
     def __init__(self, graphs: GraphSet, self_loops: bool, name: ViewName, items: NodesOf) -> None:
         super().__init__(name)
-        self._graphs = graphs
-        self._self_loops = self_loops
+        self._graphs = Graphs.of(graphs.starts, graphs.edges, graphs.features, self_loops, graphs.edge_features)
         self._items = items
 
     def made(self, prefix: Prefix) -> GraphPool:
-        every = self._graphs
-        whole = Graphs.of(every.starts, every.edges, every.features, self._self_loops, every.edge_features)
         if self.name == "whole":
-            return GraphPool(whole)
+            return GraphPool(self._graphs)
         here = np.unique(np.concatenate([self._items(lesson.units) for lesson in prefix]))
-        return GraphPool(whole.numbered(here))
+        return GraphPool(self._graphs.numbered(here))
 
 
 def facts_of(graphs: GraphSet) -> Facts:

@@ -5,12 +5,10 @@ from typing import Any, Literal
 import numpy as np
 
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.graphs.batches import Places
-from skeleton_cgl.graphs.items import Features
 from skeleton_cgl.graphs.link_set import LINKED, LinkSet
+from skeleton_cgl.scenarios.connections import Connections, degrees
 from skeleton_cgl.scenarios.item_split import ItemSplit
 from skeleton_cgl.scenarios.lessons import Prefix
-from skeleton_cgl.scenarios.link_features import degrees, message_edges
 from skeleton_cgl.scenarios.one_class import OneClassScenario, OneClassSettings
 from skeleton_cgl.scenarios.opened import Opened
 from skeleton_cgl.scenarios.scenario import Facts
@@ -67,33 +65,25 @@ class LinkScenario(OneClassScenario):
         given = None if settings.takes_degrees(links) else links.features
         if settings.leaking_degrees:
             given = degrees(links.ends, links.nodes, links.directed)
-        return LinkViews(links, given, settings.self_loops, view, self.items_of)
+        return LinkViews(
+            Connections(links.ends, links.nodes, links.directed, given, settings.self_loops), view, self.items_of
+        )
 
     def more_content(self, settings: Any) -> tuple[str, ...]:
         return (settings.features, str(settings.leaking_degrees))
 
 
 class LinkViews(ItemViews):
-    """The views of links: all of them, or those that have come; a sample has the number of its link.
+    """The views of links: all of them, or those that have come; a sample has the number of its link."""
 
-    given: the features of the nodes; without any, their degrees among the links in view.
-    """
-
-    def __init__(
-        self, links: LinkSet, given: Features | None, self_loops: bool, name: ViewName, items: NodesOf
-    ) -> None:
+    def __init__(self, links: Connections, name: ViewName, items: NodesOf) -> None:
         super().__init__(name)
         self._links = links
-        self._given = given
-        self._self_loops = self_loops
         self._items = items
 
     def made(self, prefix: Prefix) -> GraphPool:
-        links = self._links
-        here = np.arange(len(links))
+        here = np.arange(self._links.ends.shape[1])
         if self.name == "so far":
             here = np.unique(np.concatenate([self._items(lesson.units) for lesson in prefix]))
-        ends = links.ends[:, here]
-        features = degrees(ends, links.nodes, links.directed) if self._given is None else self._given
-        edges = message_edges(ends, links.nodes, links.directed)
-        return GraphPool(Places.of(edges, features, ends.T.copy(), self._self_loops, numbers=here))
+        ends = self._links.ends[:, here]
+        return GraphPool(self._links.places(ends, ends.T.copy(), here))
