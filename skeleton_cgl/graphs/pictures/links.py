@@ -4,6 +4,7 @@ Letters: n nodes and l links that are drawn, K classes or groups.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import networkx as nx
 import numpy as np
@@ -107,10 +108,12 @@ def _positions(nodes: int, ends: np.ndarray) -> np.ndarray:
     graph = nx.Graph()
     graph.add_nodes_from(range(nodes))
     graph.add_edges_from(ends.T.tolist())
+    # Springs push parts without a link between them out of sight: all are tied together, in their places alone.
+    hubs = [max(part, key=graph.degree) for part in nx.connected_components(graph)]
+    graph.add_edges_from(pairwise(hubs), weight=3)
     placed = nx.spring_layout(graph, k=2.2 / np.sqrt(nodes), iterations=150, seed=0)
     found = np.array([placed[node] for node in range(nodes)])
-    # Springs push parts that hang together by little far apart, and leave the nodes of each in a clump: half-way to
-    # their ranks, all are seen.
+    # And they leave the nodes of each part in a clump: half-way to their ranks, all are seen.
     ranks = np.argsort(np.argsort(found, axis=0), axis=0) / max(nodes - 1, 1)
     spread = (found - found.min(axis=0)) / np.maximum(np.ptp(found, axis=0), 1e-9)
     even: np.ndarray = (spread + ranks) / 2
