@@ -146,6 +146,10 @@ class Places:
         inside = asked[self.components]
         return places if bool(inside.all()) else places._among(inside.nonzero()[:, 0])
 
+    def asking(self, at: Tensor) -> "Places":
+        """Return other places (N, m) in the same graph, which number them from then on."""
+        return replace(self, at=at.to(self.at.device), numbers=None, every=False)
+
     def _rows_of(self, chosen: Tensor) -> Tensor:
         if self.numbers is None:
             return chosen

@@ -37,6 +37,24 @@ class Sampled(Protocol):
         ...
 
 
+@runtime_checkable
+class Redrawn(Protocol):
+    """A pool of places in a graph of which training asks about others every time; the graph stays."""
+
+    def redrawn(self, ids: Tensor, random: np.random.Generator) -> Tensor:
+        """Return (N, m) the places of samples as training sees them this time."""
+        ...
+
+
+@runtime_checkable
+class Asking(Protocol):
+    """Inputs of a graph, of which other places may be asked about."""
+
+    def asking(self, at: Tensor) -> Inputs:
+        """Return other places (N, m) in the same graph."""
+        ...
+
+
 class Feed:
     """What a backbone is fed with on a device.
 
@@ -66,8 +84,16 @@ class Feed:
             return self.inputs(pool, ids)
         # The stage seeds torch's generator; drawing from it keeps augmentation a part of the stage's randomness.
         random = np.random.default_rng(int(torch.randint(2**62, (1,))))
-        inputs = self._arrange(pool.drawn(ids, random)).to(self._device) if pool.augmented else self.inputs(pool, ids)
+        inputs = self._drawn(pool, ids, random) if pool.augmented else self.inputs(pool, ids)
         return inputs if self._fan_outs is None else self._sampled(inputs, self._fan_outs, random)
+
+    def _drawn(self, pool: Pool, ids: Tensor, random: np.random.Generator) -> Inputs:
+        if isinstance(pool, Redrawn):
+            # Arranged once: it is the graph that arranging takes time for, and that stays.
+            arranged = self._arranged(pool)
+            assert isinstance(arranged, Asking)
+            return arranged.asking(pool.redrawn(ids, random))
+        return self._arrange(pool.drawn(ids, random)).to(self._device)
 
     def _sampled(self, inputs: Inputs, fan_outs: tuple[int, ...], random: np.random.Generator) -> Inputs:
         if not isinstance(inputs, Sampled):

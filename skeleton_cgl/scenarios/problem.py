@@ -7,7 +7,7 @@ which outputs an answer may be among.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import torch
@@ -229,10 +229,12 @@ class LinkExists(BinaryOutputs):
     """A query is a pair of nodes, linked (1) or not (0): binary cross-entropy; Hits@K and ROC-AUC per group."""
 
     k: int = 50
+    leading: Literal["hits", "roc_auc"] = "hits"
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        return f"hits@{self.k}", "roc_auc"
+        names = f"hits@{self.k}", "roc_auc"
+        return names if self.leading == "hits" else names[::-1]
 
     def outputs_of(self, labels: Tensor) -> list[int]:  # noqa: ARG002
         return [0]
@@ -251,8 +253,8 @@ class LinkExists(BinaryOutputs):
             hits.append(hits_at(self.k, labels, found))
             areas.append(_binary_score("roc_auc", labels, found))
         by_group = (torch.tensor(values, dtype=torch.float64) for values in (hits, areas))
-        pairs = zip(self.metrics, by_group, strict=True)
-        return tuple(truth.measure(part, metric, values) for metric, values in pairs)
+        by_metric = dict(zip((f"hits@{self.k}", "roc_auc"), by_group, strict=True))
+        return tuple(truth.measure(part, metric, by_metric[metric]) for metric in self.metrics)
 
 
 def hits_at(k: int, labels: Tensor, found: Tensor) -> float:

@@ -1,0 +1,215 @@
+"""Link prediction as a scenario: is a pair of nodes linked? Links arrive by domain or by period, some of them hidden.
+
+What is hidden, the links of test and validation, is in no graph, no degree and no feature that a learner is given.
+"""
+
+import hashlib
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from skeleton_cgl.errors import InputError
+from skeleton_cgl.graphs.graph import Graph
+from skeleton_cgl.graphs.items import Features
+from skeleton_cgl.graphs.link_set import LinkSet
+from skeleton_cgl.parts import NAMES, TEST, VALIDATION
+from skeleton_cgl.scenarios.connections import Connections, degrees
+from skeleton_cgl.scenarios.graph_settings import DataSettings
+from skeleton_cgl.scenarios.graph_units import Periods, Units, domains_of, periods_of
+from skeleton_cgl.scenarios.item_split import ItemSplit, divide_items, refuse_empty_parts
+from skeleton_cgl.scenarios.labelled import score_parts
+from skeleton_cgl.scenarios.lessons import Order, Prefix, as_task, describe, task_lessons, units_named
+from skeleton_cgl.scenarios.link_pairs import drawn_negatives, given_negatives, links_of
+from skeleton_cgl.scenarios.measures import Measure
+from skeleton_cgl.scenarios.opened import Opened, shuffled
+from skeleton_cgl.scenarios.pair_views import PairViews
+from skeleton_cgl.scenarios.problem import LinkExists, Problem, Truth
+from skeleton_cgl.scenarios.scenario import Experience, Facts, Need, Queries, Samples
+from skeleton_cgl.scenarios.views import GraphPool, sequence_of
+
+
+class LinkPredictionSettings(DataSettings):
+    """Is a pair of nodes linked?
+
+    setting: "domain-il", the groups of links called `domains` arrive one by one: groups that the links came with, or,
+    in a graph of nodes with classes, "ends", the pairs of classes that they join, or "same ends", the classes within
+    which they are. "time-il", periods of the links' times, as everywhere. Links of no group are the base, which all
+    lessons see; a lesson sees its own training links besides, and in domain-il those of the lessons before it, without
+    inter_task_edges only its own (the text of BeGin). Queries are answered on the graph of the latest lesson.
+    joins_base: in time-il, the share of a period's training links that becomes base afterwards.
+
+    negatives: so many pairs without a link are asked about in test, and as many in validation, for every domain or
+    period, drawn between its nodes; the K of Hits@K is `k`, over the negatives of all that is asked about. score: what
+    leads. features: those "given" of the nodes, or their "degrees" in the graph in view; "auto" takes degrees where
+    none are given.
+
+    leaking_degrees: degrees count the hidden links and those to come (BeGin). shared_training_edges: all lessons see
+    the training links of all, to come or not (BeGin's code). Neither by default.
+    """
+
+    kind: Literal["link-prediction"]
+    data: str = "synthetic-links"
+    setting: Literal["domain-il", "time-il"] = "domain-il"
+    domains: str | None = None
+    periods: Periods = None
+    inter_task_edges: bool = True
+    joins_base: float = Field(default=1.0, ge=0, le=1)
+    negatives: int = Field(default=1000, ge=1, le=10_000_000)
+    k: int = Field(default=50, ge=1)
+    score: Literal["hits", "roc_auc"] = "hits"
+    features: Literal["auto", "given", "degrees"] = "auto"
+    leaking_degrees: bool = False
+    shared_training_edges: bool = False
+
+    def make(self, seed: int) -> "LinkPredictionScenario":
+        opened: Opened[Any] = self.checked().opened(Graph, LinkSet)
+        links = shuffled(links_of(opened.data))
+        return LinkPredictionScenario(links, self, self.split_for(links.data, seed))
+
+    def checked(self) -> "LinkPredictionSettings":
+        """Return these settings; refuse fields that mean nothing in the setting."""
+        idle: dict[str, str] = {}
+        if self.setting == "domain-il":
+            idle = dict.fromkeys(("periods", "joins_base"), "there are no periods in domain-il")
+        else:
+            idle["domains"] = "there are none in time-il"
+            idle["inter_task_edges"] = "in time-il, joins_base says what stays of earlier periods"
+        if self.split.by == "file":
+            raise InputError("scenario: split: by: links are taken as pairs in another sequence; no file fits them")
+        return self.idle(idle)
+
+    def units_of(self, links: LinkSet) -> Units:
+        """Return what arrives one by one."""
+        return domains_of(links, self.domains) if self.setting == "domain-il" else periods_of(links, self.periods)
+
+
+class LinkPredictionScenario:
+    """Incremental learning of which pairs of nodes are linked; what arrives are domains or periods."""
+
+    def __init__(self, opened: Opened[LinkSet], settings: LinkPredictionSettings, split: ItemSplit) -> None:
+        links = opened.data
+        units = settings.units_of(links)
+        self.units = units_named(units.names)
+        self.unit_kind = units.kind
+        self.outputs = units_named(("linked",))
+        self.default = units.default
+        offered: list[Need] = ["borders"]
+        self.offers = frozenset(offered)
+        self.problem: Problem = LinkExists(settings.k, settings.score)
+        self._unit = units.of_items
+        self._parts = divide_items(split, opened, self._unit, units.names)
+        refuse_empty_parts(units, self._parts, "link")
+        negatives = given_negatives(links)
+        if negatives is not None and "negatives" in settings.model_fields_set:
+            raise InputError(f"scenario: negatives: {links.name} came with its own; drop it")
+        self._negatives = negatives or drawn_negatives(links, self._unit, units.names, settings.negatives, split.seed)
+        connections = Connections(links.ends, links.nodes, False, _features(links, settings), settings.self_loops)
+        self.facts = Facts("graph", {"features": connections.width, "rows": "pairs"}, join="product")
+        self._ends = links.ends
+        self._views = PairViews(
+            connections,
+            self._unit,
+            self._parts,
+            units.names,
+            split.seed,
+            calendar=units.kind == "period",
+            joins_base=settings.joins_base,
+            so_far=settings.inter_task_edges,
+            shared=settings.shared_training_edges,
+        )
+        described = settings.model_dump_json(
+            include={"setting", "score", "k", "inter_task_edges", "joins_base", "leaking_degrees", "features"}
+            | {"shared_training_edges"}
+        )
+        content = [links.digest, str(settings.self_loops), described, repr(units.names), str(split.seed)]
+        arrays = (self._unit, self._parts, self._negatives.pairs, self._negatives.parts)
+        self.digest = hashlib.sha256(
+            "\n".join(content).encode() + b"".join(map(np.ndarray.tobytes, arrays))
+        ).hexdigest()
+        self.notes = (*links.notes, *units.notes, self._note(split))
+
+    def _note(self, split: ItemSplit) -> str:
+        counts = ", ".join(f"{int((self._parts == part).sum())} {name}" for part, name in enumerate(NAMES))
+        base = int((self._unit < 0).sum())
+        asked = len(self._negatives.parts)
+        return f"split by {split.by}: {counts} links, {base} in the base; {asked} pairs without a link are asked about"
+
+    def lessons(self, order: Order) -> Prefix:
+        """Return the tasks of an order; refuse unknown units, and periods in another order than the calendar's."""
+        for task in order:
+            if as_task(task)[0] < 0 or max(task) >= len(self.units):
+                raise InputError(f"task {task}: there are only 0–{len(self.units) - 1}")
+        if self.unit_kind == "period" and tuple(order) != self.default[: len(order)]:
+            raise InputError(f"order {describe(order)}: periods have one order, the calendar's")
+        return task_lessons(tuple(as_task(task) for task in order))
+
+    def experience(self, prefix: Prefix) -> Experience:
+        """Return what a learner may see of the last lesson of a prefix: links, and as many pairs without one."""
+        own = prefix[-1].units
+        linked = self._views.training_of(own)
+        ids = np.concatenate([linked, self._views.without_link(linked)])
+        hidden = np.flatnonzero(np.isin(self._unit, own) & (self._parts == VALIDATION))
+        free = np.flatnonzero(np.isin(self._negatives.unit, (*own, -1)) & (self._negatives.parts == VALIDATION))
+        pairs = np.concatenate([self._ends[:, hidden], self._negatives.pairs[:, free]], axis=1)
+        return Experience(
+            lesson=prefix[-1],
+            keys=tuple(self.units[unit].key for unit in own),
+            outputs=(0,),
+            training=_samples(self._views.pool(prefix), ids, len(linked)),
+            validation=_samples(self._views.asked(prefix, pairs), np.arange(pairs.shape[1]), len(hidden)),
+        )
+
+    def queries(self, prefix: Prefix) -> Queries:
+        """Return all queries, links that are hidden and pairs without one; of periods, those that have come."""
+        positives, negatives = self._asked(prefix)
+        pairs = np.concatenate([self._ends[:, positives], self._negatives.pairs[:, negatives]], axis=1)
+        sequence = sequence_of(pairs.shape[1])
+        pool = self._views.asked(prefix, pairs[:, sequence])
+        return Queries(pool, torch.arange(len(sequence)), torch.full((len(sequence),), -1))
+
+    def _asked(self, prefix: Prefix) -> tuple[np.ndarray, np.ndarray]:
+        """Return the hidden links and the negatives to be asked about."""
+        here = np.ones(len(self.units), dtype=bool)
+        if self.unit_kind == "period":
+            here[:] = False
+            here[[unit for lesson in prefix for unit in lesson.units]] = True
+        hidden = (self._parts == TEST) | (self._parts == VALIDATION)
+        positives = np.flatnonzero(hidden & here[self._unit])
+        free = (self._negatives.parts == TEST) | (self._negatives.parts == VALIDATION)
+        return positives, np.flatnonzero(free & (here[self._negatives.unit] | (self._negatives.unit < 0)))
+
+    def score(self, answers: Tensor, prefix: Prefix) -> tuple[Measure, ...]:
+        """Return the metrics of the answers after a prefix: a unit's links against all pairs without one."""
+        positives, negatives = self._asked(prefix)
+        sequence = sequence_of(len(positives) + len(negatives))
+        linked = np.repeat([1.0, 0.0], [len(positives), len(negatives)])[sequence]
+        unit = np.concatenate([self._unit[positives], np.full(len(negatives), -1)])[sequence]
+        parts = np.concatenate([self._parts[positives], self._negatives.parts[negatives]])[sequence]
+        asked = (unit[:, None] == np.arange(len(self.units))) | (linked == 0)[:, None]
+        units = len(self.units)
+        labels = torch.from_numpy(linked.astype(np.float32))
+        truth = Truth(labels, torch.from_numpy(asked), torch.arange(units), units)
+        among = torch.ones(len(sequence), 1, dtype=torch.bool)
+        return score_parts(self.problem, answers, truth, among, torch.from_numpy(parts))
+
+
+def _features(links: LinkSet, settings: LinkPredictionSettings) -> Features | None:
+    """Return the features of the nodes; None where they are the degrees in the graph in view."""
+    given = settings.features != "degrees" and links.features is not None
+    if settings.features == "given" and not given:
+        raise InputError(f"scenario: features: {links.name} has none; take degrees")
+    if settings.leaking_degrees:
+        if given:
+            raise InputError("scenario: leaking_degrees: the features are given; it goes with features: degrees")
+        return degrees(links.ends, links.nodes, directed=False)
+    return links.features if given else None
+
+
+def _samples(pool: "GraphPool", ids: np.ndarray, linked: int) -> Samples:
+    """Return samples of which the first so many are linked pairs, and the others are not."""
+    labels = torch.zeros(len(ids))
+    labels[:linked] = 1
+    return Samples(pool, torch.from_numpy(ids), labels, torch.full((len(ids),), -1))
