@@ -1,8 +1,9 @@
-"""How fast a stage on one graph is: against a plain loop of DGL, against its dense products alone, and on large graphs.
+"""How fast a stage on graphs is: against a plain loop of DGL, against its dense products alone, and on large graphs.
 
 Everything is timed in one run on one thread, variants alternating, medians compared. An epoch is a step of training on
 all nodes of a task and a look at its validation nodes, through the learner as a stage does it. The last line is one
-JSON object: milliseconds per epoch, ratios, GB.
+JSON object: milliseconds per epoch, ratios, GB. Of molecules, an epoch is one of the size of a task of Aromaticity, in
+batches of 128; of ratings, a step on all pairs of a task in a graph of the size of Bitcoin-OTC.
 
     python experiments/benchmark_graphs.py [--data data/planetoid] [--rounds 9] [--large-rounds 3]
 
@@ -18,9 +19,10 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,7 @@ from skeleton_cgl.engine.learners import make_learner
 from skeleton_cgl.graphs.batches import Places
 from skeleton_cgl.graphs.datasets import open_graph
 from skeleton_cgl.graphs.links import Links
+from skeleton_cgl.graphs.whole import Graphs
 from skeleton_cgl.learning.learner import Taught
 from skeleton_cgl.learning.training import Training
 from skeleton_cgl.parts import TEST, TRAINING, UNUSED, VALIDATION
@@ -51,6 +54,10 @@ CORA, CITESEER = (2708, 5278, 1433, 18, 7), (3327, 4552, 3703, 32, 6)
 ARXIV = (169_343, 1_166_243, 128, 40)
 """Nodes, links, features, classes."""
 REDDIT_DEGREE = 500
+AROMATICITY = (3868, 29.7, 30, 3, 128)
+"""Graphs, their mean number of nodes, classes, classes of a task, graphs of a batch."""
+BITCOIN = (6005, 35_592, 9_943, 6)
+"""Nodes, links, pairs that have a class, classes."""
 
 
 @dataclass(frozen=True)
@@ -134,10 +141,12 @@ def first_lesson(scenario: LabelledSamples) -> Experience:
     return scenario.experience(scenario.lessons(scenario.default)[:1])
 
 
-def ours(scenario: LabelledSamples, epochs: int = EPOCHS, **parameters: Any) -> Callable[[], None]:
-    """Return a function that learns the first task for some epochs and looks at its validation nodes after each."""
+def ours(
+    scenario: LabelledSamples, epochs: int = EPOCHS, batch_size: int | None = None, **parameters: Any
+) -> Callable[[], None]:
+    """Return a function that learns the first task for some epochs and looks at its validation samples after each."""
     experience = first_lesson(scenario)
-    training = Training(epochs=epochs, patience=1000, device="cpu")
+    training = Training(epochs=epochs, batch_size=batch_size, patience=1000, device="cpu")
     learner = make_learner(scenario, "gcn", training=training, backbone_parameters=parameters)
     learner.taught.append(Taught(experience.keys, ()))
     learner._meet(experience.outputs)
@@ -212,6 +221,176 @@ def dense_products(nodes: int, validated: bool) -> Callable[[], None]:
                     hidden @ weight
 
     return run
+
+
+class MadePool:
+    """Inputs that are made already."""
+
+    augmented = False
+
+    def __init__(self, inputs: Graphs | Places) -> None:
+        self.digest = f"{id(inputs)}"
+        self._inputs = inputs
+
+    def whole(self) -> Graphs | Places:
+        return self._inputs
+
+    def drawn(self, ids: Tensor, random: np.random.Generator) -> Graphs | Places:  # noqa: ARG002
+        return self._inputs.rows(ids)
+
+
+def molecules(graphs: int, mean_nodes: float, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Return starts and edges of graphs of the sizes of Aromaticity's: chains with branches, and a few rings each."""
+    sizes = random.poisson(mean_nodes - 8, graphs) + 8
+    starts = np.concatenate([[0], sizes.cumsum()])
+    bonds = []
+    for start, size in zip(starts, sizes, strict=False):
+        nodes = np.arange(1, size)
+        before = nodes - np.minimum(random.choice([1, 1, 1, 2], size - 1), nodes)
+        rings = random.choice(size - 5, min(4, size - 5), replace=False)
+        bonds.append(start + np.concatenate([[nodes, before], [rings, rings + 5]], axis=1))
+    ends = np.concatenate(bonds, axis=1)
+    edges = np.unique(np.concatenate([ends, ends[::-1]], axis=1), axis=1)
+    return starts, edges
+
+
+def molecule_scenario() -> tuple[LabelledSamples, list[Any]]:
+    """Return graphs of the sizes of Aromaticity's as a scenario, and each of them as a graph of DGL's."""
+    import dgl
+
+    graphs, mean_nodes, classes, classes_per_task, _ = AROMATICITY
+    random = np.random.default_rng(0)
+    starts, edges = molecules(graphs, mean_nodes, random)
+    degrees = np.repeat(np.bincount(edges[1], minlength=starts[-1])[:, None], 2, axis=1).astype(np.float32)
+    labels = np.arange(graphs) % classes
+    parts = random.choice([TRAINING, VALIDATION, TEST], graphs, p=[0.6, 0.2, 0.2])
+    scenario = LabelledSamples(
+        MadePool(Graphs.of(starts, edges, degrees, self_loops=False)),
+        labels,
+        parts,
+        tuple(f"class {label}" for label in range(classes)),
+        ClassTasks(classes_per_task=classes_per_task),
+        Facts("graph", {"features": 2, "rows": "graphs"}),
+        b"benchmark",
+    )
+    whole = dgl.graph(tuple(torch.from_numpy(ends) for ends in edges), num_nodes=int(starts[-1]))
+    whole.ndata["features"] = torch.from_numpy(degrees)
+    whole.set_batch_num_nodes(torch.from_numpy(np.diff(starts)))
+    owners = np.searchsorted(starts, edges[1], side="right") - 1
+    whole.set_batch_num_edges(torch.from_numpy(np.bincount(owners, minlength=graphs)))
+    return scenario, dgl.unbatch(whole)
+
+
+class PlainConvolutions(nn.Module):
+    """GraphConv, BatchNorm and ReLU, so many times."""
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        from dgl.nn.pytorch import GraphConv
+
+        super().__init__()
+        self.layers = nn.ModuleList(GraphConv(*pair, norm="both", bias=False) for pair in pairwise(sizes))
+        self.norms = nn.ModuleList(nn.BatchNorm1d(width) for width in sizes[1:])
+
+    def forward(self, graph: Any, hidden: Tensor) -> Tensor:
+        for layer, norm in zip(self.layers, self.norms, strict=True):
+            hidden = norm(layer(graph, hidden)).relu()
+        return hidden
+
+
+def plain_loop(
+    scenario: LabelledSamples, model: nn.Module, outputs: Callable[[Tensor], Tensor], batch_size: int, epochs: int
+) -> Callable[[], None]:
+    """Return a function that trains a model in batches, and looks at the validation samples after every epoch.
+
+    outputs: from ids to the outputs of the model.
+    """
+    experience = first_lesson(scenario)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.001)
+    column = torch.zeros(len(scenario.outputs), dtype=torch.int64)
+    column[list(experience.outputs)] = torch.arange(len(experience.outputs))
+    training, validation = experience.training, experience.validation
+
+    def run() -> None:
+        lowest = torch.inf
+        for _ in range(epochs):
+            model.train()
+            for chosen in torch.randperm(len(training)).split(batch_size):
+                optimizer.zero_grad()
+                found = functional.cross_entropy(outputs(training.ids[chosen]), column[training.labels[chosen]])
+                found.backward()
+                optimizer.step()
+            model.eval()
+            with torch.no_grad():
+                found = functional.cross_entropy(outputs(validation.ids), column[validation.labels])
+            if found.item() < lowest:
+                lowest, _kept = found.item(), copy.deepcopy(model.state_dict())
+
+    return run
+
+
+def measure_molecules(rounds: int) -> dict[str, float]:
+    """Return milliseconds per epoch on graphs of the sizes of Aromaticity's, ours and by batching graphs of DGL."""
+    import dgl
+
+    scenario, graphs = molecule_scenario()
+    *_, classes_per_task, batch_size = AROMATICITY
+    encoder, layers = nn.Linear(2, 146), PlainConvolutions([146] * 5)
+    after = nn.Sequential(nn.Linear(146, 73), nn.ReLU(), nn.Linear(73, 36), nn.ReLU(), nn.Linear(36, classes_per_task))
+
+    def outputs(ids: Tensor) -> Tensor:
+        batch = dgl.batch([graphs[number] for number in ids.tolist()])
+        batch.ndata["hidden"] = layers(batch, encoder(batch.ndata["features"]))
+        return after(dgl.mean_nodes(batch, "hidden"))
+
+    model = nn.ModuleList([encoder, layers, after])
+    return _against_dgl(
+        "molecules",
+        ours(scenario, batch_size=batch_size, preset="begin-graphs"),
+        plain_loop(scenario, model, outputs, batch_size, EPOCHS),
+        rounds,
+    )
+
+
+def measure_ratings(rounds: int) -> dict[str, float]:
+    """Return milliseconds per epoch on pairs in a graph of the size of Bitcoin-OTC, ours and with DGL's operators."""
+    nodes, links, pairs, classes = BITCOIN
+    random = np.random.default_rng(0)
+    # A few take part in many ratings.
+    popular = (nodes * random.random((2, 2 * links)) ** 3).astype(np.int64)
+    edges = np.unique(popular[:, popular[0] != popular[1]], axis=1)
+    edges = edges[:, np.sort(random.choice(edges.shape[1], links, replace=False))]
+    features = np.stack([np.bincount(ends, minlength=nodes) for ends in edges], axis=1).astype(np.float32)
+    at = edges[:, random.choice(links, pairs, replace=False)].T
+    places = Places.of(edges, features, at, self_loops=True)
+    scenario = LabelledSamples(
+        MadePool(places),
+        random.integers(0, classes, pairs),
+        random.choice([TRAINING, VALIDATION, TEST], pairs, p=[0.8, 0.1, 0.1]),
+        tuple(f"class {label}" for label in range(classes)),
+        ClassTasks(classes_per_task=2),
+        Facts("graph", {"features": 2, "rows": "pairs"}, join="product"),
+        b"benchmark",
+    )
+    layers = PlainConvolutions([2, *[WIDTH] * DEPTH])
+    after = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, 2))
+    graph, table, ends = places.links.graph, places.features, places.at
+
+    def outputs(ids: Tensor) -> Tensor:
+        hidden = layers(graph, table)
+        return after(hidden[ends[ids, 0]] * hidden[ends[ids, 1]])
+
+    return _against_dgl(
+        "ratings",
+        ours(scenario, preset="begin-links"),
+        plain_loop(scenario, nn.ModuleList([layers, after]), outputs, pairs, EPOCHS),
+        rounds,
+    )
+
+
+def _against_dgl(name: str, own: Callable[[], None], plain: Callable[[], None], rounds: int) -> dict[str, float]:
+    times = {each: value / EPOCHS for each, value in alternate({"ours": own, "dgl": plain}, rounds).items()}
+    found = {f"{name}_{each}_ms": value for each, value in times.items()}
+    return found | {f"{name}_dgl_over_ours": times["dgl"] / times["ours"]}
 
 
 def alternate(variants: dict[str, Callable[[], None]], rounds: int) -> dict[str, float]:
@@ -300,12 +479,12 @@ def measure_sampling(rounds: int) -> dict[str, float]:
             sampled = batch.sampled([10, 10], random)
             backbone(sampled).sum().backward()
             nodes_drawn.append(sampled.links.nodes)  # noqa: B023
-            megabytes.append(sum(tensor.nbytes for tensor in sampled._tensors()) / 1e6)  # noqa: B023
+            megabytes.append(sum(tensor.nbytes for tensor in sampled.tensors()) / 1e6)  # noqa: B023
 
         found[f"sampled_degree_{degree}_step_ms"] = alternate({"step": run}, 10 * rounds)["step"]
         found[f"sampled_degree_{degree}_nodes"] = float(max(nodes_drawn))
         found[f"sampled_degree_{degree}_mb"] = max(megabytes)
-        found[f"sampled_degree_{degree}_whole_graph_mb"] = sum(tensor.nbytes for tensor in batch._tensors()) / 1e6
+        found[f"sampled_degree_{degree}_whole_graph_mb"] = sum(tensor.nbytes for tensor in batch.tensors()) / 1e6
     return found
 
 
@@ -339,6 +518,8 @@ def in_a_process_of_its_own(part: str, rounds: int) -> dict[str, float]:
 
 
 PARTS: dict[str, Callable[[int], dict[str, float]]] = {
+    "molecules": measure_molecules,
+    "ratings": measure_ratings,
     "sums": measure_sums,
     "large": measure_large,
     "sampling": measure_sampling,

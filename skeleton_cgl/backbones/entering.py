@@ -26,6 +26,11 @@ class LinearEncoder(nn.Linear):
             return functional.linear(features, self.weight, self.bias)
         return features.matmul(self.weight.T) + self.bias
 
+    @property
+    def matrix(self) -> Tensor:
+        """(F + 1, width): [X | 1] times it is what `forward` gives."""
+        return torch.cat([self.weight.T, self.bias[None]])
+
 
 class CodeEncoder(nn.Module):
     """The sum of an embedding per column of codes, each looked up in a table of its own."""

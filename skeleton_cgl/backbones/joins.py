@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from skeleton_cgl.backbones.convolution import check_size
 from skeleton_cgl.backbones.nodes import check_share, dropped
+from skeleton_cgl.backbones.products import times
 from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.graphs.whole import Graphs
 from skeleton_cgl.scenarios.inputs import Inputs
@@ -58,7 +59,11 @@ def mean(embeddings: Tensor, inputs: Inputs) -> Tensor:
 
 def multiplied(embeddings: Tensor, inputs: Inputs) -> Tensor:
     """Return (N, width): the product over the places of a row."""
-    return embeddings if inputs.places == 1 else embeddings.unflatten(0, (-1, inputs.places)).prod(dim=1)
+    if inputs.places == 1:
+        return embeddings
+    places = embeddings.unflatten(0, (-1, inputs.places))
+    # Of two, faster than their `prod`, whose gradient takes care of factors that are zero.
+    return torch.mul(*places.unbind(dim=1)) if inputs.places == 2 else places.prod(dim=1)
 
 
 class Gated(nn.Module):
@@ -90,12 +95,14 @@ class Joined(nn.Module):
         gated = rows == "graphs" and read_out == "gated"
         self.gated = Gated(width) if gated else None
         sizes = [2 * width if gated else width, *after]
-        self.layers = nn.ModuleList(nn.Linear(*each) for each in pairwise(sizes))
+        layers = [nn.Linear(*each) for each in pairwise(sizes)]
+        self.layers: Sequence[nn.Linear] = nn.ModuleList(layers)  # type: ignore[assignment]
 
     def forward(self, embeddings: Tensor, inputs: Inputs) -> Tensor:
         found = self._one(embeddings, inputs)
         for layer in self.layers:
-            found = dropped(layer(found).relu(), self.dropout, self.training)
+            found = (times(found, layer.weight.T) + layer.bias).relu_()
+            found = dropped(found, self.dropout, self.training)
         return found
 
     def _one(self, embeddings: Tensor, inputs: Inputs) -> Tensor:

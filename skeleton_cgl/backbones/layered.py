@@ -10,6 +10,7 @@ from skeleton_cgl.backbones.backbone import Backbone
 from skeleton_cgl.backbones.entering import CodeEncoder, Codes, EdgeEncoder, LinearEncoder, mark_sums
 from skeleton_cgl.backbones.joins import Joined, Rows
 from skeleton_cgl.backbones.nodes import dropped, normalises, paths_of
+from skeleton_cgl.backbones.products import Times, times
 from skeleton_cgl.graphs.batches import Paths, Places
 from skeleton_cgl.graphs.links import Weighting
 from skeleton_cgl.graphs.sparse import Pattern, product
@@ -49,8 +50,10 @@ class Layered(Backbone):
         after = parameters["after"]
         return {**parameters, "after": tuple(after) if isinstance(after, list) else after}
 
-    def enter(self, features: int, width: int, encoder: bool, codes: Codes | None) -> int:
+    def enter(self, features: int, width: int, encoder: bool, codes: Codes | None, rows: Rows) -> int:
         """Make the encoder, if there is to be one; return how many numbers of a node enter the first layer."""
+        self.rows = rows
+        self.times: Times = torch.matmul if rows == "nodes" else times
         if not isinstance(encoder, bool):
             raise ValueError(f"encoder must be true or false, found {encoder!r}")
         self.encoder = None
@@ -66,13 +69,12 @@ class Layered(Backbone):
         made = nn.ModuleList(EdgeEncoder(columns, codes, width) for width in widths) if columns else None
         self.edges = made  # type: ignore[assignment]
 
-    def leave(self, rows: Rows, width: int, read_out: str, after: Sequence[int], dropout: float) -> None:
+    def leave(self, width: int, read_out: str, after: Sequence[int], dropout: float) -> None:
         """Make what embeddings are joined by, where they are not taken as they are."""
         if not isinstance(after, list | tuple):
             raise ValueError(f"after must be a list of widths, found {after!r}")
-        self.rows = rows
-        joined = Joined(rows, width, read_out, after, dropout)
-        if rows != "nodes" or after:
+        joined = Joined(self.rows, width, read_out, after, dropout)
+        if self.rows != "nodes" or after:
             self.join = joined
 
     def entering(self, places: Places, paths: Paths) -> Any:
@@ -83,8 +85,9 @@ class Layered(Backbone):
         return dropped(features, self.input_dropout, self.training)
 
     def sums_stay(self, places: Places) -> bool:
-        """Return whether the sums over neighbours of what enters the first layer are the same in every epoch."""
-        return self.encoder is None and not self.input_dropout and isinstance(places.features, Tensor)
+        """Return whether sums of the features over neighbours are all that is needed, and the same in every epoch."""
+        steady = not isinstance(self.encoder, CodeEncoder) and not self.input_dropout
+        return steady and isinstance(places.features, Tensor)
 
     def with_edges(self, places: Places, weighting: Weighting) -> Places:
         """Return the places with the sums of the marks of every node's in-edges, where edges have features."""

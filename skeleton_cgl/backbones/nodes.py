@@ -4,7 +4,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from skeleton_cgl.graphs.batches import Paths, Places, Table
+from skeleton_cgl.backbones.products import Times
+from skeleton_cgl.graphs.batches import Features, Paths, Places, Table
 from skeleton_cgl.graphs.links import Links
 from skeleton_cgl.graphs.sparse import dropout
 
@@ -26,6 +27,11 @@ def sums_first(links: Links, inputs: int, width: int) -> bool:
     """
     nodes, sources = links.pattern.shape
     return len(links) * inputs + nodes * inputs * width < len(links) * width + sources * inputs * width
+
+
+def projected(features: Features, weight: Tensor, times: Times) -> Tensor:
+    """Return X·W; times: how dense features are multiplied."""
+    return times(features, weight) if isinstance(features, Tensor) else features.matmul(weight)
 
 
 def dropped(features: Table, share: float, training: bool) -> Table:

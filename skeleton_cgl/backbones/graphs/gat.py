@@ -12,7 +12,8 @@ from skeleton_cgl.backbones.convolution import check_size
 from skeleton_cgl.backbones.entering import Codes, edge_sums, marks
 from skeleton_cgl.backbones.joins import Rows
 from skeleton_cgl.backbones.layered import Layered
-from skeleton_cgl.backbones.nodes import check_share, dropped
+from skeleton_cgl.backbones.nodes import check_share, dropped, projected
+from skeleton_cgl.backbones.products import Times
 from skeleton_cgl.graphs.batches import Features, Paths, Places
 from skeleton_cgl.graphs.links import Links
 
@@ -23,8 +24,9 @@ class GraphAttention(nn.Module):
     e_ij: what edges add to messages, where they have features; attention does not heed it.
     """
 
-    def __init__(self, inputs: int, width: int, heads: int, slope: float) -> None:
+    def __init__(self, inputs: int, width: int, heads: int, slope: float, times: Times = torch.matmul) -> None:
         super().__init__()
+        self.times = times
         self.slope = slope
         self.weight = nn.Parameter(torch.empty(inputs, width))
         self.of_source = nn.Parameter(torch.empty(heads, width // heads))
@@ -35,9 +37,9 @@ class GraphAttention(nn.Module):
 
     def forward(self, features: Features, links: Links, of_edges: Tensor | None = None) -> Tensor:
         """Return (nodes, width) from features (sources, inputs) of the links' sources; of_edges: e (E, width)."""
-        projected = self._projected(features)
-        attention = self._attention(projected, links)
-        heads = zip(projected.unbind(dim=1), attention.unbind(dim=1), strict=True)
+        hidden = self._projected(features)
+        attention = self._attention(hidden, links)
+        heads = zip(hidden.unbind(dim=1), attention.unbind(dim=1), strict=True)
         found = torch.cat([links.sum(each, weights) for each, weights in heads], dim=1) + self.bias
         if of_edges is None:
             return found
@@ -49,11 +51,11 @@ class GraphAttention(nn.Module):
         return self._attention(self._projected(features), links)
 
     def _projected(self, features: Features) -> Tensor:
-        return features.matmul(self.weight).unflatten(1, self.of_source.shape)
+        return projected(features, self.weight, self.times).unflatten(1, self.of_source.shape)
 
-    def _attention(self, projected: Tensor, links: Links) -> Tensor:
-        at_sources = (projected * self.of_source).sum(dim=2)
-        at_targets = links.own((projected * self.of_target).sum(dim=2))
+    def _attention(self, hidden: Tensor, links: Links) -> Tensor:
+        at_sources = (hidden * self.of_source).sum(dim=2)
+        at_targets = links.own((hidden * self.of_target).sum(dim=2))
         scores = links.of_sources(at_sources) + links.of_targets(at_targets)
         return links.softmax(functional.leaky_relu(scores, self.slope))
 
@@ -91,12 +93,12 @@ class GAT(Layered):
             raise ValueError(f"heads must share out the width of {width} evenly, found {heads!r}")
         self.dropout = dropout
         self.input_dropout = dropout if input_dropout else 0.0
-        inputs = self.enter(features, width, encoder, codes)
-        layers = [GraphAttention(*sizes, heads, slope) for sizes in pairwise([inputs, *[width] * depth])]
+        inputs = self.enter(features, width, encoder, codes, rows)
+        layers = [GraphAttention(*sizes, heads, slope, self.times) for sizes in pairwise([inputs, *[width] * depth])]
         self.layers: Sequence[GraphAttention] = nn.ModuleList(layers)  # type: ignore[assignment]
         self.norms = nn.ModuleList(nn.BatchNorm1d(width) for _ in layers) if batch_norm else None
         self.heed_edges(edge_features, edge_codes, [width] * depth)
-        self.leave(rows, width, read_out, after, after_dropout)
+        self.leave(width, read_out, after, after_dropout)
 
     def forward(self, places: Places) -> Tensor:
         """Return (N·m, width), an embedding per place."""

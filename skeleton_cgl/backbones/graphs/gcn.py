@@ -1,17 +1,20 @@
 """GCN (Kipf and Welling 2017), in the sizes and normalisations of the benchmarks as presets."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from skeleton_cgl.backbones.convolution import attention_of, check_size
-from skeleton_cgl.backbones.entering import Codes
+from skeleton_cgl.backbones.entering import Codes, LinearEncoder
 from skeleton_cgl.backbones.joins import Rows
 from skeleton_cgl.backbones.layered import Layered
-from skeleton_cgl.backbones.nodes import check_share, dropped, paths_of, sums_first
+from skeleton_cgl.backbones.nodes import check_share, dropped, paths_of, projected, sums_first
+from skeleton_cgl.backbones.products import Times
 from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.graphs.batches import Features, Paths, Places
 from skeleton_cgl.graphs.links import Links, Weighting, check_weighting
@@ -22,22 +25,30 @@ _HEADS = ("linear", "convolution")
 class GraphConvolution(nn.Module):
     """Σ_j a_ij h_j W (+ b): the weighted sum over in-edges, before or after the product, whichever is less work."""
 
-    def __init__(self, inputs: int, width: int, bias: bool) -> None:
+    def __init__(self, inputs: int, width: int, bias: bool, times: Times = torch.matmul) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(inputs, width))
         self.bias = nn.Parameter(torch.zeros(width)) if bias else None
+        self.times = times
         nn.init.xavier_uniform_(self.weight)
 
     def forward(self, features: Features, links: Links, weighting: Weighting) -> Tensor:
         """Return (nodes, width) from the features (sources, inputs) of the links' sources."""
         if isinstance(features, Tensor) and sums_first(links, *self.weight.shape):
             return self.of_sums(links.sum(features, weighting))
-        found = links.sum(features.matmul(self.weight), weighting)
+        found = links.sum(projected(features, self.weight, self.times), weighting)
         return found if self.bias is None else found + self.bias
 
-    def of_sums(self, sums: Tensor) -> Tensor:
-        """Return (nodes, width) from the weighted sums (nodes, inputs) of the features."""
-        return sums.matmul(self.weight) if self.bias is None else torch.addmm(self.bias, sums, self.weight)
+    def of_sums(self, sums: Tensor, encoder: Tensor | None = None) -> Tensor:
+        """Return (nodes, width) from the weighted sums (nodes, inputs) of the features.
+
+        encoder (F, inputs): by which what was summed (nodes, F) is yet to be multiplied.
+        """
+        weight = self.weight if encoder is None else encoder.matmul(self.weight)
+        if self.bias is not None and self.times is torch.matmul:
+            return torch.addmm(self.bias, sums, weight)
+        found = self.times(sums, weight)
+        return found if self.bias is None else found + self.bias
 
 
 class GCN(Layered):
@@ -114,13 +125,13 @@ class GCN(Layered):
         self.dropout: float = values["dropout"]
         self.input_dropout = self.dropout if values["input_dropout"] else 0.0
         self.sums_last = values["head"] == "convolution"
-        inputs = self.enter(features, self.width, values["encoder"], codes)
+        inputs = self.enter(features, self.width, values["encoder"], codes, rows)
         sizes = [inputs, *[self.width] * self.depth]
-        layers = [GraphConvolution(inputs, width, values["bias"]) for inputs, width in pairwise(sizes)]
+        layers = [GraphConvolution(inputs, width, values["bias"], self.times) for inputs, width in pairwise(sizes)]
         self.layers: Sequence[GraphConvolution] = nn.ModuleList(layers)  # type: ignore[assignment]
         self.norms = nn.ModuleList(nn.BatchNorm1d(self.width) for _ in self.layers) if values["batch_norm"] else None
         self.heed_edges(edge_features, edge_codes, [self.width] * self.depth)
-        self.leave(rows, self.width, *(values[name] for name in ("read_out", "after", "after_dropout")))
+        self.leave(self.width, *(values[name] for name in ("read_out", "after", "after_dropout")))
 
     @classmethod
     def settled(cls, preset: str | None, **given: Any) -> dict[str, Any]:
@@ -137,10 +148,16 @@ class GCN(Layered):
         return super().spelled_out({**offered, **cls.settled(**parameters)})
 
     def arrange(self, places: Places) -> Places:
-        """Return the places with the sums of the features over neighbours, where these are the same in every epoch."""
+        """Return the places with the sums of the features over neighbours, where these are the same in every epoch.
+
+        A linear encoder comes after the sums then, to which it needs that of ones for its bias.
+        """
         places = self.with_edges(places, self.weighting)
         if self.sums_stay(places):
-            return places.keeping(sums=places.links.sum(places.dense_features, self.weighting))
+            features = places.dense_features
+            if isinstance(self.encoder, LinearEncoder):
+                features = functional.pad(features, (0, 1), value=1.0)
+            return places.keeping(sums=places.links.sum(features, self.weighting))
         if places.every:
             # Computed for all graphs: batches of some pick theirs.
             places.links.weights(self.weighting, places.features.dtype)
@@ -154,7 +171,13 @@ class GCN(Layered):
 
     def edge_attention(self, places: Places) -> list[Tensor]:
         """Return, per layer, softmax over the in-edges of i of LeakyReLU₀.₂(Σ_d (h_j W)_d · tanh((h_i W)_d))."""
-        entering = self._entering(places, paths_of(places, self.depth, whole=True))
+        # Where there is an encoder, what was summed is not what enters the first layer.
+        kept = (
+            places.kept
+            if self.encoder is None
+            else {name: table for name, table in places.kept.items() if name != "sums"}
+        )
+        entering = self._entering(replace(places, kept=kept), paths_of(places, self.depth, whole=True))
         pairs = zip(entering, self.layers, strict=False)
         return [attention_of(places.links, hidden.matmul(layer.weight)) for hidden, layer in pairs]
 
@@ -162,11 +185,12 @@ class GCN(Layered):
         """Yield what enters every layer, and what leaves the last: of the places alone, unless it is summed again."""
         sums = places.kept.get("sums")
         marked = self.marked(places, self.weighting)
+        encoder = self.encoder.matrix if isinstance(self.encoder, LinearEncoder) else None
         hidden = self.entering(places, paths) if sums is None else places.features
         yield hidden
         for number, layer in enumerate(self.layers):
             if number == 0 and sums is not None:
-                hidden = layer.of_sums(paths.rows("sums", sums, level=1))
+                hidden = layer.of_sums(paths.rows("sums", sums, level=1), encoder)
             else:
                 hidden = layer(hidden, paths.links[number], self.weighting)
             of_edges = self.of_edges(marked, paths, number)

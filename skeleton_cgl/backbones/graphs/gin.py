@@ -11,7 +11,8 @@ from skeleton_cgl.backbones.convolution import attention_of, check_size
 from skeleton_cgl.backbones.entering import Codes
 from skeleton_cgl.backbones.joins import Rows
 from skeleton_cgl.backbones.layered import Layered
-from skeleton_cgl.backbones.nodes import check_share, dropped, paths_of, sums_first
+from skeleton_cgl.backbones.nodes import check_share, dropped, paths_of, projected, sums_first
+from skeleton_cgl.backbones.products import Times
 from skeleton_cgl.graphs.batches import Features, Paths, Places
 from skeleton_cgl.graphs.links import Links
 
@@ -22,8 +23,9 @@ class GraphIsomorphism(nn.Module):
     e_ij: what edges add to messages, where they have features.
     """
 
-    def __init__(self, inputs: int, width: int, batch_norm: bool) -> None:
+    def __init__(self, inputs: int, width: int, batch_norm: bool, times: Times = torch.matmul) -> None:
         super().__init__()
+        self.times = times
         self.epsilon = nn.Parameter(torch.zeros(()))
         self.first = nn.Parameter(torch.empty(inputs, width))
         self.shift = nn.Parameter(torch.zeros(width))
@@ -36,14 +38,14 @@ class GraphIsomorphism(nn.Module):
         if isinstance(features, Tensor) and sums_first(links, *self.first.shape):
             return self.of_sums(links.own(features), links.sum(features), of_edges)
         # The sum of the products is the product of the sums.
-        projected = features.matmul(self.first)
-        found = (1 + self.epsilon) * links.own(projected) + links.sum(projected)
+        hidden = projected(features, self.first, self.times)
+        found = (1 + self.epsilon) * links.own(hidden) + links.sum(hidden)
         return self._rest(found if of_edges is None else found + of_edges.matmul(self.first))
 
     def of_sums(self, own: Tensor, sums: Tensor, of_edges: Tensor | None = None) -> Tensor:
         """Return (nodes, width) from the features (nodes, inputs) and their sums over neighbours."""
         found = (1 + self.epsilon) * own + sums
-        return self._rest((found if of_edges is None else found + of_edges).matmul(self.first))
+        return self._rest(self.times(found if of_edges is None else found + of_edges, self.first))
 
     def _rest(self, hidden: Tensor) -> Tensor:
         hidden = hidden + self.shift
@@ -80,17 +82,19 @@ class GIN(Layered):
         check_share("dropout", dropout)
         self.dropout = dropout
         self.input_dropout = dropout if input_dropout else 0.0
-        inputs = self.enter(features, width, encoder, codes)
-        layers = [GraphIsomorphism(*sizes, batch_norm) for sizes in pairwise([inputs, *[width] * depth])]
+        inputs = self.enter(features, width, encoder, codes, rows)
+        layers = [GraphIsomorphism(*sizes, batch_norm, self.times) for sizes in pairwise([inputs, *[width] * depth])]
         self.layers: Sequence[GraphIsomorphism] = nn.ModuleList(layers)  # type: ignore[assignment]
         self.norms = nn.ModuleList(nn.BatchNorm1d(width) for _ in layers) if batch_norm else None
         self.heed_edges(edge_features, edge_codes, [inputs, *[width] * (depth - 1)])
-        self.leave(rows, width, read_out, after, after_dropout)
+        self.leave(width, read_out, after, after_dropout)
 
     def arrange(self, places: Places) -> Places:
         """Return the places with the sums of the features over neighbours, where these are the same in every epoch."""
         places = self.with_edges(places, "plain")
-        return places.keeping(sums=places.links.sum(places.dense_features)) if self.sums_stay(places) else places
+        if self.encoder is not None or not self.sums_stay(places):
+            return places
+        return places.keeping(sums=places.links.sum(places.dense_features))
 
     def forward(self, places: Places) -> Tensor:
         """Return (N·m, width), an embedding per place."""
