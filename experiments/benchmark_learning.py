@@ -1,4 +1,4 @@
-"""Where the time of a stage goes: dense path, DGL path, bare matrix products, methods, ST-GCN, memory.
+"""Where the time of a stage goes: dense path, a plain loop of DGL, bare matrix products, methods, ST-GCN, memory.
 
 Everything is timed in one run on one thread, variants alternating, medians compared; the data are random clips of the
 size of a stage on N-UCLA (237 clips × 20 joints × 52 frames × 3), so that no data set is needed. The last line is one
@@ -8,25 +8,25 @@ JSON object: milliseconds per epoch, and ratios.
 """
 
 import argparse
-import copy
 import json
+import os
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from skeleton_cgl.engine.learners import make_learner
-from skeleton_cgl.graphs.batches import Graphs
 from skeleton_cgl.learning.learner import Learner, Taught
 from skeleton_cgl.learning.training import Training
 from skeleton_cgl.parts import TEST, TRAINING, VALIDATION
@@ -34,7 +34,7 @@ from skeleton_cgl.process import ensure_bfloat16_works, settle
 from skeleton_cgl.registry import METHODS
 from skeleton_cgl.scenarios.classes import ClassTasks
 from skeleton_cgl.scenarios.labelled import LabelledSamples
-from skeleton_cgl.scenarios.scenario import Experience, Facts, Samples
+from skeleton_cgl.scenarios.scenario import Experience, Samples
 from skeleton_cgl.scenarios.skeleton import SkeletonPool, facts_of
 from skeleton_cgl.skeletons import NTU, UCLA, Archive, JointLayout, Preparation, Recording, Source
 
@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 CLIPS, FRAMES, COORDINATES, WIDTH, CLASSES = 237, 52, 3, 64, 10
 EPOCHS = 10
 """Epochs of one measurement."""
-
-Scenario = TypeVar("Scenario", bound=LabelledSamples)
 
 
 class RandomClips(Source):
@@ -93,73 +91,61 @@ class RandomScenario(LabelledSamples):
         return replace(lesson, training=samples, validation=samples)
 
 
-@dataclass(frozen=True)
-class OneBatch:
-    """Graphs batched already, so that those made for this once can go."""
+class PlainGCN(nn.Module):
+    """The two-layer GCN as one writes it with DGL: sums over neighbours beside a skip, a gated sum and the largest."""
 
-    content: "dgl.DGLGraph"
-    places = 1
-    independent = False
+    def __init__(self, features: int) -> None:
+        super().__init__()
+        sizes = list(pairwise([features, WIDTH, WIDTH]))
+        self.neighbours = nn.ModuleList(nn.Linear(*pair) for pair in sizes)
+        self.own = nn.ModuleList(nn.Linear(*pair) for pair in sizes)
+        self.norms = nn.ModuleList(nn.BatchNorm1d(WIDTH) for _ in sizes)
+        self.gate = nn.Linear(WIDTH, 1)
+        self.after = nn.Sequential(nn.Linear(2 * WIDTH, 64), nn.ReLU(), nn.BatchNorm1d(64), nn.Linear(64, CLASSES))
 
-    def __len__(self) -> int:
-        return int(self.content.batch_size)
-
-    @property
-    def version(self) -> int:
-        return 0
-
-    def copied(self) -> "OneBatch":
-        return self
-
-    def rows(self, chosen: Tensor) -> "OneBatch":
+    def forward(self, batch: "dgl.DGLGraph") -> Tensor:
         import dgl
+        from dgl.ops import copy_u_sum
 
-        graphs = dgl.unbatch(self.content)
-        return OneBatch(dgl.batch([graphs[row] for row in chosen.tolist()]))
-
-    def to(self, device: torch.device) -> "OneBatch":
-        return OneBatch(self.content.to(device))
-
-    def arranged(self, arrange: Callable[[Any], Any]) -> "OneBatch":  # noqa: ARG002
-        return self
-
-
-class DglPool:
-    """The same clips as DGL graphs, batched anew whenever they are asked for; `rebuild` makes the graphs anew too."""
-
-    augmented = True
-
-    def __init__(self, clips: Tensor, layout: JointLayout, rebuild: bool) -> None:
-        self.digest = f"graphs {rebuild}"
-        self.features = clips.permute(0, 3, 2, 1).flatten(2).contiguous()
-        self._layout = layout
-        self._graphs = None if rebuild else [self._graph(features) for features in self.features]
-
-    def _graph(self, features: Tensor) -> "dgl.DGLGraph":
-        graph = self._layout.graph()
-        graph.ndata["features"] = features
-        return graph
-
-    def whole(self) -> Graphs:
-        return Graphs(tuple(self._some(range(len(self.features)))))
-
-    def drawn(self, ids: Tensor, random: np.random.Generator) -> OneBatch:  # noqa: ARG002
-        import dgl
-
-        return OneBatch(dgl.batch(self._some(ids.tolist())))
-
-    def _some(self, ids: Iterable[int]) -> "list[dgl.DGLGraph]":
-        made = self._graphs
-        return [self._graph(self.features[index]) if made is None else made[index] for index in ids]
+        hidden = batch.ndata["features"]
+        for neighbours, own, norm in zip(self.neighbours, self.own, self.norms, strict=True):
+            hidden = norm(neighbours(copy_u_sum(batch, hidden)).relu() + own(hidden).relu())
+        batch.ndata["hidden"], batch.ndata["gate"] = hidden, torch.sigmoid(self.gate(hidden))
+        parts = [dgl.sum_nodes(batch, "hidden", "gate"), dgl.max_nodes(batch, "hidden")]
+        outputs: Tensor = self.after(torch.cat(parts, dim=1))
+        return outputs
 
 
-def on_graphs(scenario: Scenario, layout: JointLayout, rebuild: bool) -> Scenario:
-    """Return a scenario of clips that hands them out as DGL graphs."""
-    pool = DglPool(scenario.queries(()).pool.whole().content, layout, rebuild)
-    other = copy.copy(scenario)
-    other._pool = pool
-    other.facts = Facts("graph", {"features": pool.features.shape[2]})
-    return other
+def dgl_loop(experience: Experience, layout: JointLayout, rebuild: bool) -> Callable[[], None]:
+    """Return a function that trains for EPOCHS epochs on clips as graphs of DGL's, batched anew in every step.
+
+    rebuild: makes the graphs anew too.
+    """
+    import dgl
+
+    clips: Tensor = experience.training.pool.whole().content
+    features = clips.permute(0, 3, 2, 1).flatten(2).contiguous()
+    labels = experience.training.labels
+    model = PlainGCN(features.shape[2])
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.001)
+
+    def made() -> "list[dgl.DGLGraph]":
+        graphs = [layout.graph() for _ in features]
+        for graph, table in zip(graphs, features, strict=True):
+            graph.ndata["features"] = table
+        return graphs
+
+    stored = made()
+
+    def run() -> None:
+        model.train()
+        for _ in range(EPOCHS):
+            batch = dgl.batch(made() if rebuild else stored)
+            optimizer.zero_grad()
+            functional.cross_entropy(model(batch), labels).backward()
+            optimizer.step()
+
+    return run
 
 
 def trainer(learner: Learner, experience: Experience) -> Callable[[], None]:
@@ -265,8 +251,7 @@ def measure_gcn(rounds: int) -> dict[str, float]:
     variants = {"products": gcn_products()}
     variants["dense"] = trainer(make_learner(scenario, training=training), scenario.everything())
     for name, rebuild in (("dgl", False), ("dgl_rebuilt", True)):
-        graphs = on_graphs(scenario, UCLA, rebuild)
-        variants[name] = trainer(make_learner(graphs, training=training), graphs.everything())
+        variants[name] = dgl_loop(scenario.everything(), UCLA, rebuild)
     return {f"gcn_{name}_ms": value / EPOCHS for name, value in alternate(variants, rounds).items()}
 
 
@@ -327,6 +312,7 @@ def main() -> None:
     if options.part == "bfloat16":
         ensure_bfloat16_works()
     settle()
+    os.environ.setdefault("DGLBACKEND", "pytorch")
     if options.part == "memory":
         figures = measure_memory()
     elif options.part == "bfloat16":

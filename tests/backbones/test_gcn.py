@@ -1,7 +1,9 @@
 """GCN: the one for clips and the one for graphs are one function, the one the reference defines."""
 
-from typing import TYPE_CHECKING
+import os
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -10,12 +12,11 @@ from torch.nn import functional
 from skeleton_cgl.backbones.clips.gcn import GCN
 from skeleton_cgl.backbones.convolution import StackedConvolutions
 from skeleton_cgl.backbones.graphs.skeleton_gcn import SkeletonGCN as GraphGCN
-from skeleton_cgl.graphs.batches import Graphs, Places
-from skeleton_cgl.graphs.links import Links
+from skeleton_cgl.graphs.batches import Places
+from skeleton_cgl.graphs.whole import Graphs
 from skeleton_cgl.skeletons.layout import NTU, UCLA, JointLayout
 
-if TYPE_CHECKING:
-    import dgl
+os.environ.setdefault("DGLBACKEND", "pytorch")
 
 FRAMES, CHANNELS = 4, 3
 
@@ -49,18 +50,44 @@ def make_clips(layout: JointLayout, count: int = 5) -> Tensor:
     return torch.randn(count, CHANNELS, FRAMES, len(layout), dtype=torch.float64)
 
 
-def as_graphs(layout: JointLayout, clips: Tensor) -> "dgl.DGLGraph":
-    """Return the clips as graphs batched by DGL, every joint with its frames × coordinates."""
-    dgl = pytest.importorskip("dgl")
-    batch = dgl.batch([layout.graph()] * len(clips))
-    batch.ndata["features"] = clips.permute(0, 3, 2, 1).reshape(-1, FRAMES * CHANNELS)
-    return batch
+def as_graphs(layout: JointLayout, clips: Tensor) -> Graphs:
+    """Return the clips as whole graphs, every joint with its frames × coordinates."""
+    bones = np.array(layout.bones).T
+    starts = len(layout) * np.arange(len(clips) + 1)
+    edges = np.concatenate([start + each for start in starts[:-1] for each in (bones, bones[::-1])], axis=1)
+    features = clips.permute(0, 3, 2, 1).reshape(-1, FRAMES * CHANNELS)
+    found = Graphs.of(starts, edges, features.numpy(), self_loops=True)
+    return replace(found, content=replace(found.content, features=features))
 
 
-def as_places(graph: "dgl.DGLGraph", at: Tensor) -> Places:
-    """Return places in a graph of DGL's with features in float64."""
-    edges = torch.stack(graph.edges()).numpy()
-    return Places(Links.of(edges, graph.num_nodes()), graph.ndata["features"], at)
+def on_graphs_of(gcn: GraphGCN, graphs: Graphs) -> Tensor:
+    """Return an embedding per graph."""
+    return gcn.join(gcn(graphs.content), graphs)
+
+
+def by_messages(gcn: GraphGCN, graphs: Graphs) -> Tensor:
+    """Return an embedding per graph as DGL sums and reads out."""
+    import dgl
+    from dgl import function
+
+    graph = graphs.content.graph
+    graph.set_batch_num_nodes(graphs.sizes)
+    owners = torch.bucketize(graphs.content.links.targets, graphs.starts[1:], right=True)
+    graph.set_batch_num_edges(torch.bincount(owners, minlength=len(graphs)))
+    hidden = graphs.content.dense_features
+    for layer in gcn.layers:
+        graph.ndata["hidden"] = hidden
+        graph.update_all(function.copy_u("hidden", "message"), function.sum("message", "summed"))
+        hidden = layer.norm(layer.neighbours(graph.ndata["summed"]).relu() + layer.own(hidden).relu())
+    graph.ndata["hidden"], graph.ndata["gate"] = hidden, torch.sigmoid(gcn.gate(hidden))
+    parts = [dgl.sum_nodes(graph, "hidden", "gate"), dgl.max_nodes(graph, "hidden")]
+    found: Tensor = gcn.predictor(torch.cat(parts, dim=1))
+    return found
+
+
+def as_places(graphs: Graphs, at: Tensor) -> Places:
+    """Return places in the graph that graphs are blocks of."""
+    return replace(graphs.content, at=at, every=False)
 
 
 def neighbours_of(layout: JointLayout, joint: int) -> list[int]:
@@ -128,31 +155,24 @@ def test_embeddings_and_gradients_are_those_of_the_definition_joint_by_joint(
 
 @pytest.mark.parametrize("training", [True, False], ids=["training", "answering"])
 @pytest.mark.parametrize("body", [UCLA, NTU], ids=lambda body: body.name)
-def test_dense_and_dgl_paths_agree_in_embeddings_and_gradients(body: JointLayout, training: bool) -> None:
-    dense, on_graphs = make_gcn(body).train(training), make_graph_gcn().train(training)
-    on_graphs.load_state_dict(dense.state_dict())
+def test_clips_graphs_and_dgl_agree_in_embeddings_and_gradients(body: JointLayout, training: bool) -> None:
+    dense, on_graphs, plain = (made.train(training) for made in (make_gcn(body), make_graph_gcn(), make_graph_gcn()))
     clips = make_clips(body)
-    by_product, by_messages = dense(dense.arrange(clips)), on_graphs(as_graphs(body, clips))
-    torch.testing.assert_close(by_product, by_messages)
-    torch.testing.assert_close(gradients(dense, by_product), gradients(on_graphs, by_messages))
+    graphs = as_graphs(body, clips)
+    by_product, by_dgl = dense(dense.arrange(clips)), by_messages(plain, graphs)
+    by_sums = on_graphs_of(on_graphs, graphs.arranged(on_graphs.arrange))
+    for gcn, found in ((dense, by_product), (on_graphs, by_sums)):
+        torch.testing.assert_close(found, by_dgl)
+        torch.testing.assert_close(gradients(gcn, found), list(gradients(plain, by_messages(plain, graphs))))
     torch.testing.assert_close(dense.state_dict(), on_graphs.state_dict())
 
 
-def test_dense_and_dgl_paths_agree_in_single_precision() -> None:
+def test_clips_and_graphs_agree_in_single_precision() -> None:
     dense, on_graphs = make_gcn(UCLA).float(), make_graph_gcn().float()
     clips = make_clips(UCLA, 40).float()
-    by_product, by_messages = dense(dense.arrange(clips)), on_graphs(as_graphs(UCLA, clips))
-    torch.testing.assert_close(by_product, by_messages, rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(gradients(dense, by_product), gradients(on_graphs, by_messages), rtol=1e-3, atol=1e-3)
-
-
-def test_graphs_of_different_size_are_embedded_as_each_would_be_alone(layout: JointLayout) -> None:
-    dgl = pytest.importorskip("dgl")
-    gcn = make_graph_gcn().eval()
-    members = [graph for body in (UCLA, layout) for graph in dgl.unbatch(as_graphs(body, make_clips(body, 2)))]
-    together = Graphs(tuple(members))
-    apart = [gcn(together.rows(torch.tensor([row])).content) for row in range(4)]
-    torch.testing.assert_close(gcn(together.content), torch.cat(apart))
+    by_product, by_sums = dense(dense.arrange(clips)), on_graphs_of(on_graphs, as_graphs(UCLA, clips))
+    torch.testing.assert_close(by_product, by_sums, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(gradients(dense, by_product), gradients(on_graphs, by_sums), rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("training", [True, False], ids=["training", "answering"])
@@ -160,9 +180,9 @@ def test_nodes_are_embedded_as_the_definition_says_joint_by_joint(layout: JointL
     """One graph of three separate skeletons, asked about at a few places, some of them twice."""
     dense, gcn = make_gcn(layout).train(training), make_graph_gcn().train(training)
     clips = make_clips(layout, 3)
-    graph = as_graphs(layout, clips)
+    graphs = as_graphs(layout, clips)
     at = torch.tensor([[4, 17], [0, 4], [9, 9]])
-    places = as_places(graph, at)
+    places = as_places(graphs, at)
     by_hand = layers_by_hand(dense, layout, clips)[-1]
     expected = torch.stack([by_hand[divmod(node, len(layout))] for node in at.flatten().tolist()])
     # Not the predictor: it belongs to the embedding of a whole graph.
@@ -200,10 +220,10 @@ def test_edge_attention_is_that_of_the_definition_edge_by_edge(layout: JointLayo
 def test_edge_attention_and_its_gradient_agree_on_both_paths(training: bool) -> None:
     gcn, graph_gcn = make_gcn(UCLA).train(training), make_graph_gcn().train(training)
     clips = make_clips(UCLA, 3)
-    batch = as_graphs(UCLA, clips)
-    places = as_places(batch, torch.zeros(1, 1, dtype=torch.int64))
-    for inputs in (batch, places, graph_gcn.arrange(places)):
-        sources, targets = batch.edges() if inputs is batch else (inputs.links.sources, inputs.links.targets)
+    graphs = as_graphs(UCLA, clips)
+    places = as_places(graphs, torch.zeros(1, 1, dtype=torch.int64))
+    for inputs in (graphs.content, places, graph_gcn.arrange(places)):
+        sources, targets = inputs.links.sources, inputs.links.targets
         dense = [
             layer[sources // len(UCLA), targets % len(UCLA), sources % len(UCLA)]
             for layer in gcn.edge_attention(gcn.arrange(clips))
@@ -262,18 +282,19 @@ def test_shallow_and_deep_narrow_and_wide_ones_learn(depth: int, width: int) -> 
     assert all(parameter.isfinite().all() for parameter in gcn.parameters())
 
 
-@pytest.mark.parametrize("path", ["dense", "dgl"])
+@pytest.mark.parametrize("path", ["clips", "graphs"])
 def test_the_norm_of_the_gradient_can_be_differentiated_again(layout: JointLayout, path: str) -> None:
     clips = make_clips(layout)
-    if path == "dense":
-        gcn = make_gcn(layout, width=5, depth=2)
-        inputs = gcn.arrange(clips)
-    else:
-        gcn, inputs = make_graph_gcn(width=5, depth=2), as_graphs(layout, clips)
+    gcn = make_gcn(layout, width=5, depth=2) if path == "clips" else make_graph_gcn(width=5, depth=2)
     parameters = list(gcn.parameters())
 
+    def embedded() -> Tensor:
+        if isinstance(gcn, GCN):
+            return gcn(gcn.arrange(clips))
+        return on_graphs_of(gcn, as_graphs(layout, clips))
+
     def gradient_norm() -> Tensor:
-        loss = functional.cross_entropy(gcn(inputs), torch.arange(len(clips)))
+        loss = functional.cross_entropy(embedded(), torch.arange(len(clips)))
         return sum(part.abs().sum() for part in torch.autograd.grad(loss, parameters, create_graph=True))
 
     slopes = torch.autograd.grad(gradient_norm(), parameters)

@@ -1,4 +1,4 @@
-"""What backbones get of irregular graphs: places in one graph, and whole graphs in batches."""
+"""What backbones get of irregular graphs: places in one graph."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ import torch
 from scipy.sparse import csr_array
 
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.graphs.batches import Graphs, Paths, Places, graph_of, neighbour_sum
+from skeleton_cgl.graphs.batches import Paths, Places
 from skeleton_cgl.graphs.links import Weighting
 from skeleton_cgl.graphs.sparse import SparseFeatures
 
@@ -23,22 +23,6 @@ def places(*at: tuple[int, ...], sparse: bool = False) -> Places:
 
 def edges_of(found: Places) -> list[tuple[int, int]]:
     return list(zip(found.links.sources.tolist(), found.links.targets.tolist(), strict=True))
-
-
-def test_a_graph_has_its_edges_from_sources_to_targets_and_nodes_without_any() -> None:
-    graph = graph_of(EDGES, 6)
-    assert graph.num_nodes() == 6
-    sources, targets = graph.edges()
-    assert sorted(zip(sources.tolist(), targets.tolist(), strict=True)) == sorted(map(tuple, EDGES.T.tolist()))
-
-
-def test_neighbours_are_summed_over_the_edges_that_lead_to_a_node() -> None:
-    expected = torch.zeros(4, 2)
-    for source, target in EDGES.T:
-        expected[target] += FEATURES[source]
-    graph = graph_of(EDGES, 4)
-    torch.testing.assert_close(neighbour_sum(graph, FEATURES), expected)
-    assert not graph.ndata, "the graph is left as it was"
 
 
 def test_rows_of_places_are_other_places_in_the_same_graph() -> None:
@@ -257,31 +241,3 @@ def test_the_graph_of_dgl_is_of_one_batch_alone() -> None:
     assert one.graph is one.graph
     assert not other.graph.ndata
     assert other.graph.edges()[0].tolist() == whole.links.sources.tolist()
-
-
-def test_graphs_are_batched_in_the_sequence_of_their_rows() -> None:
-    members = []
-    for size in (1, 3, 2):
-        members.append(graph_of(np.array([[0], [size - 1]]), size))
-        members[-1].ndata["features"] = torch.full((size, 2), float(size))
-    whole = Graphs(tuple(members))
-    assert (len(whole), whole.places, whole.independent) == (3, 1, False)
-    batch = whole.rows(torch.tensor([2, 0, 2])).content
-    assert batch.batch_num_nodes().tolist() == [2, 1, 2]
-    assert batch.ndata["features"][:, 0].tolist() == [2, 2, 1, 2, 2]
-    assert whole.content is whole.content, "batched once"
-    assert len(whole.to(torch.device("cpu"))) == 3
-
-
-def test_a_copy_of_graphs_shares_nothing_and_a_version_tells_of_writes() -> None:
-    graph = graph_of(EDGES, 4)
-    graph.ndata["features"] = FEATURES.clone()
-    inputs = Graphs((graph,))
-    copied, before = inputs.copied(), inputs.version
-    (member,) = copied.members
-    fresh = copied.version
-    member.ndata["features"].mul_(2)
-    assert copied.version != fresh
-    member.edges()[0].fill_(1)
-    assert inputs.version == before
-    assert inputs.members[0].edges()[0].tolist() == EDGES[0].tolist()
