@@ -120,8 +120,10 @@ def make_graph_set(
         edge_features = _checked_edge_features(np.asarray(edge_features), ends.shape[1], refuse)
         _check_codes("edge_features", edge_features, edge_codes, refuse)
     if both_ways:
-        ends = np.concatenate([ends, ends[::-1]], axis=1)
-        edge_features = None if edge_features is None else np.concatenate([edge_features, edge_features])
+        # A loop is its own other direction.
+        proper = ends[0] != ends[1]
+        ends = np.concatenate([ends, ends[::-1, proper]], axis=1)
+        edge_features = None if edge_features is None else np.concatenate([edge_features, edge_features[proper]])
     sequence = np.lexsort(ends)
     ends = ends[:, sequence]
     _check_edges(ends, starts, refuse)
@@ -144,7 +146,8 @@ def make_graph_set(
 
 def _checked_starts(starts: np.ndarray, nodes: int, refuse: Refusing) -> np.ndarray:
     if starts.ndim != 1 or len(starts) < 2 or starts.dtype.kind not in "iu":
-        raise refuse("starts", f"expected the first node of every graph and the number of all, {starts.shape}")
+        expected = "expected the first node of every graph and the number of all"
+        raise refuse("starts", f"{expected}, found {starts.dtype} of shape {starts.shape}")
     if starts[0] != 0 or starts[-1] != nodes:
         raise refuse("starts", f"expected to begin with 0 and to end with {nodes}, found {starts[0]} and {starts[-1]}")
     starts = starts.astype(np.int64)

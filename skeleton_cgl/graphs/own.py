@@ -1,18 +1,21 @@
-"""What the forms of a user's own graphs share: named arrays, or columns of text, made into a `Graph` or `LinkSet`."""
+"""What the forms of a user's own data share: named arrays, or columns of text, made into one value."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.graphs.graph import NO_CLASS, Features, Graph, Groups, make_graph
-from skeleton_cgl.graphs.items import NO_GROUP
+from skeleton_cgl.graphs.items import NO_GROUP, ItemKind
 from skeleton_cgl.graphs.link_set import LinkSet, make_link_set
 from skeleton_cgl.graphs.rows import sparse_rows
 from skeleton_cgl.parts import NAMES, UNUSED
 from skeleton_cgl.plain import is_fit, shown
+from skeleton_cgl.reading.npy import field_names, plain_array
 
 MASKS = ("train_mask", "val_mask", "test_mask")
 """How DGL and PyG call a split: one array of true and false per part."""
@@ -28,31 +31,56 @@ _Refuse = Callable[[int, str], InputError]
 
 def graph_of_arrays(name: str, where: str, arrays: Mapping[str, np.ndarray], both_ways: bool) -> Graph:
     """Return the graph of arrays called as in `ARRAYS`, with `groups_NAME` for groups; `where` begins every refusal."""
+    require("edges", arrays, where)
+    items = items_of_arrays("node", where, arrays)
+    return make_graph(
+        name, edges_of(arrays["edges"]), _features(arrays, where), both_ways=both_ways, where=where, **items
+    )
+
+
+def items_of_arrays(item: ItemKind, where: str, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Return labels, classes, groups, times and split of such arrays, by name of the field."""
 
     def refusing(field: str) -> _Refuse:
-        return lambda place, reason: InputError(f"{where}: array {field!r}: node {place}: {reason}")
+        return lambda place, reason: InputError(f"{where}: array {field!r}: {item} {place}: {reason}")
 
-    for field in ("edges", "labels"):
-        if field not in arrays:
-            raise InputError(f"{where}: array {field!r} is missing; found {', '.join(sorted(arrays)) or 'none'}")
-    labels, classes = _labels(arrays["labels"], arrays.get("classes"), where, refusing("labels"))
+    require("labels", arrays, where)
+    given = arrays["labels"]
+    # A column of whole graphs is one label, of which some may be missing.
+    if given.ndim == 2 and given.shape[1] == 1 and item != "graph":
+        given = given[:, 0]
+    labels, classes = _labels(given, arrays.get("classes"), where, refusing("labels"))
     groups = {
         field.removeprefix(GROUPS): _groups(values, where, field, refusing(field))
         for field, values in arrays.items()
         if field.startswith(GROUPS)
     }
-    return make_graph(
-        name,
-        _edges(arrays["edges"]),
-        _features(arrays, where),
-        labels,
-        classes,
-        groups,
-        arrays.get("times"),
-        _split(arrays, len(np.atleast_1d(labels)), where, refusing("split")),
-        both_ways,
-        where,
-    )
+    split = _split(item, arrays, len(np.atleast_1d(labels)), where, refusing("split"))
+    return {"labels": labels, "classes": classes, "groups": groups, "times": arrays.get("times"), "split": split}
+
+
+def arrays_of_npz(path: Path, known: Sequence[str], both_ways: bool | None) -> tuple[dict[str, np.ndarray], bool]:
+    """Return the arrays of an `.npz`, and whether its edges stand for both directions: as said, or as the file says.
+
+    Refused: arrays that are neither known nor `groups_NAME` nor `both_ways`, and Python objects.
+    """
+    names, known = field_names(path), (*known, "both_ways")
+    for name in names:
+        if name not in known and not (name.startswith(GROUPS) and name != GROUPS):
+            raise InputError(f"{path}: unknown array {shown(name)}{did_you_mean(name, (*known, 'groups_NAME'))}")
+    arrays = {name: plain_array(path, name) for name in names}
+    if "both_ways" in arrays:
+        told = arrays.pop("both_ways")
+        if told.shape != () or told.dtype != bool:
+            raise InputError(f"{path}: array 'both_ways': expected true or false, found {told.dtype} {told.shape}")
+        both_ways = bool(told) if both_ways is None else both_ways
+    return arrays, bool(both_ways)
+
+
+def require(field: str, arrays: Mapping[str, np.ndarray], where: str) -> None:
+    """Refuse arrays without one of this name."""
+    if field not in arrays:
+        raise InputError(f"{where}: array {field!r} is missing; found {', '.join(sorted(arrays)) or 'none'}")
 
 
 def graph_of_columns(
@@ -70,18 +98,28 @@ def graph_of_columns(
     column is a feature, a number. `row_of` calls a node as the user knows it, for refusals.
     """
 
-    def refusing(column: str) -> _Refuse:
-        return lambda place, reason: InputError(f"{where}: column {column!r}: {row_of(place)}: {reason}")
+    others = [column for column in columns if not _tells_of_item(column)]
+    if not others:
+        raise InputError(f"{where}: no column of features; expected at least one of numbers")
+    items = items_of_columns(where, columns, row_of)
+    features = features_of_columns(where, {column: columns[column] for column in others}, row_of)
+    return make_graph(name, edges, features, both_ways=both_ways, where=where, **items)
 
+
+def items_of_columns(
+    where: str, columns: Mapping[str, Sequence[str]], row_of: Callable[[int], str], missing: bool = False
+) -> dict[str, Any]:
+    """Return labels, classes, groups, times and split of such columns, by name of the field.
+
+    missing: whether nothing may stand for a `label:NAME` that is not known.
+    """
+    refusing = _refusing_columns(where, row_of)
     marks = {column.removeprefix("label:"): column for column in columns if column.startswith("label:")}
     if ("label" in columns) == bool(marks):
         raise InputError(f"{where}: expected a column 'label', or columns 'label:NAME'; found {', '.join(columns)}")
     classes: tuple[str, ...]
     if marks:
-        labels = np.stack([_numbers(columns[column], refusing(column)) for column in marks.values()], axis=1)
-        for place, label in np.argwhere(~np.isin(labels, (0, 1)))[:1]:
-            column = list(marks.values())[label]
-            raise refusing(column)(place, f"expected 0 or 1, found {shown(columns[column][place])}")
+        labels = np.stack([_marks(columns[column], refusing(column), missing) for column in marks.values()], axis=1)
         classes = tuple(marks)
     else:
         labels, classes = _classes_of_words(columns["label"], refusing("label"))
@@ -90,17 +128,38 @@ def graph_of_columns(
         for column, values in columns.items()
         if column.startswith("group:")
     }
-    others = [
-        column
-        for column in columns
-        if column not in ("label", "time", "part") and not column.startswith(("label:", "group:"))
-    ]
-    if not others:
-        raise InputError(f"{where}: no column of features; expected at least one of numbers")
-    features = np.stack([_finite(columns[column], refusing(column)) for column in others], axis=1)
     times = _times(columns["time"], refusing("time")) if "time" in columns else None
     split = _parts_of_words(columns["part"], refusing("part")) if "part" in columns else None
-    return make_graph(name, edges, features, labels, classes, groups, times, split, both_ways, where)
+    return {"labels": labels, "classes": classes, "groups": groups, "times": times, "split": split}
+
+
+def features_of_columns(where: str, columns: Mapping[str, Sequence[str]], row_of: Callable[[int], str]) -> np.ndarray:
+    """Return (N, F) the numbers of columns; refuse what is no finite number."""
+    refusing = _refusing_columns(where, row_of)
+    return np.stack([_finite(values, refusing(column)) for column, values in columns.items()], axis=1)
+
+
+def _refusing_columns(where: str, row_of: Callable[[int], str]) -> Callable[[str], _Refuse]:
+    def refusing(column: str) -> _Refuse:
+        return lambda place, reason: InputError(f"{where}: column {column!r}: {row_of(place)}: {reason}")
+
+    return refusing
+
+
+def _tells_of_item(column: str) -> bool:
+    return column in ("label", "time", "part") or column.startswith(("label:", "group:"))
+
+
+def _marks(words: Sequence[str], refuse: _Refuse, missing: bool) -> np.ndarray:
+    """Return labels of 0 and 1, NaN for nothing where some may be missing."""
+    known = np.array([bool(word) or not missing for word in words])
+    marks = np.full(len(words), np.nan)
+    marks[known] = _numbers([word if kept else "0" for word, kept in zip(words, known, strict=True)], refuse)[known]
+    wrong = known & ~np.isin(marks, (0, 1))
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        raise refuse(place, f"expected 0 or 1, found {shown(words[place])}")
+    return marks
 
 
 def links_of_columns(name: str, where: str, columns: Mapping[str, Sequence[str]], directed: bool) -> LinkSet:
@@ -156,7 +215,8 @@ def numbers_of(ids: Sequence[str], where: str) -> dict[str, int]:
     return found
 
 
-def _edges(edges: np.ndarray) -> np.ndarray:
+def edges_of(edges: np.ndarray) -> np.ndarray:
+    """Return edges (2, E), which may be given as (E, 2)."""
     return edges.T if edges.ndim == 2 and edges.shape[0] != 2 and edges.shape[1] == 2 else edges
 
 
@@ -173,8 +233,6 @@ def _labels(
     labels: np.ndarray, classes: np.ndarray | None, where: str, refuse: _Refuse
 ) -> tuple[np.ndarray, tuple[str, ...] | None]:
     names = None if classes is None else _names(classes, where)
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels[:, 0]
     if labels.ndim != 1 or labels.dtype.kind not in "biufU":
         return labels, names
     if labels.dtype.kind == "U":
@@ -255,24 +313,26 @@ def _groups_of_some(words: Sequence[str], refuse: _Refuse) -> Groups:
     return Groups(np.array([numbers[word] for word in words]), tuple(names))
 
 
-def _split(arrays: Mapping[str, np.ndarray], nodes: int, where: str, refuse: _Refuse) -> np.ndarray | None:
+def _split(
+    item: ItemKind, arrays: Mapping[str, np.ndarray], count: int, where: str, refuse: _Refuse
+) -> np.ndarray | None:
     if "split" in arrays:
         split = arrays["split"]
         return _parts_of_words(split.tolist(), refuse) if split.dtype.kind == "U" and split.ndim == 1 else split
     if not any(mask in arrays for mask in MASKS):
         return None
-    split = np.full(nodes, UNUSED)
+    split = np.full(count, UNUSED)
     for part, mask in enumerate(MASKS):
-        members = arrays.get(mask, np.zeros(nodes, dtype=bool))
-        if members.shape != (nodes,) or members.dtype.kind not in "biu" or not np.isin(members, (0, 1)).all():
+        members = arrays.get(mask, np.zeros(count, dtype=bool))
+        if members.shape != (count,) or members.dtype.kind not in "biu" or not np.isin(members, (0, 1)).all():
             raise InputError(
-                f"{where}: array {mask!r}: expected true or false for every node, "
+                f"{where}: array {mask!r}: expected true or false for every {item}, "
                 f"found {members.dtype} of shape {members.shape}"
             )
         members = members.astype(bool)
         twice = members & (split != UNUSED)
         if twice.any():
-            raise InputError(f"{where}: array {mask!r}: node {int(np.argmax(twice))} is in another part already")
+            raise InputError(f"{where}: array {mask!r}: {item} {int(np.argmax(twice))} is in another part already")
         split[members] = part
     return split
 

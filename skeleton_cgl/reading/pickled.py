@@ -1,10 +1,13 @@
 """What the pickles of public data sets name, built from its bytes by hand: arrays, numbers, sparse rows, containers.
 
 Nothing a pickle says reaches the constructors of NumPy unchecked: types are plain ones, sizes those of the bytes. What
-is not as picklers write it is an `UnpicklingError`; what is not to be had here at all, an `InputError`.
+is not as picklers write it is an `UnpicklingError`; what is not to be had here at all, an `InputError`. Tensors of
+PyTorch, which it pickles as files of its own, become arrays.
 """
 
+import io
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import prod
@@ -170,6 +173,44 @@ def _array_in_bytes(arguments: tuple[Any, ...]) -> np.ndarray:
     raise UnpicklingError("an array is not described by content, type, shape and order")
 
 
+def _stored_values(arguments: tuple[Any, ...]) -> np.ndarray:
+    """Return what a tensor is stored as, which PyTorch pickles as a whole file; nothing but values is read from it."""
+    import torch
+
+    match arguments:
+        case (bytes() as content,):
+            with warnings.catch_warnings():
+                # That storages of one type are deprecated is nothing a user need know.
+                warnings.simplefilter("ignore", UserWarning)
+                try:
+                    stored = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+                except (RuntimeError, AttributeError, OSError) as error:
+                    raise UnpicklingError(f"a tensor cannot be read: {' '.join(str(error).split()):.100}") from error
+                if (
+                    isinstance(stored, torch.storage.TypedStorage)
+                    and not stored.dtype.is_complex
+                    and stored.dtype != torch.bfloat16
+                ):
+                    return torch.empty(0, dtype=stored.dtype).set_(stored.untyped()).numpy()
+    raise UnpicklingError("a tensor is not stored as plain values")
+
+
+def _tensor(arguments: tuple[Any, ...]) -> np.ndarray:
+    """Return a tensor as an array: the values from a first one on, so many apart along each axis."""
+    match arguments:
+        case (np.ndarray(ndim=1) as values, int() as first, tuple() as shape, tuple() as steps, *_):
+            numbers = (first, *shape, *steps)
+            if len(shape) != len(steps) or not all(type(number) is int and number >= 0 for number in numbers):
+                raise UnpicklingError("the shape of a tensor is not a tuple of sizes")
+            if 0 in shape:
+                return np.zeros(shape, values.dtype)
+            last = first + sum((size - 1) * step for size, step in zip(shape, steps, strict=True))
+            if last < len(values) and prod(shape) <= len(values):
+                apart = [step * values.itemsize for step in steps]
+                return np.lib.stride_tricks.as_strided(values[first:], shape, apart).copy()
+    raise UnpicklingError("a tensor is not described by its values, shape and steps")
+
+
 def _encoded(arguments: tuple[Any, ...]) -> bytes:
     match arguments:
         case (str() as text, "latin1"):
@@ -236,6 +277,8 @@ def _known_names() -> dict[tuple[str, str], Named]:
         ("collections", "OrderedDict"): Named(_mapping),
         ("collections", "defaultdict"): Named(_mapping),
         ("_codecs", "encode"): Named(_encoded),
+        ("torch._utils", "_rebuild_tensor_v2"): Named(_tensor),
+        ("torch.storage", "_load_from_bytes"): Named(_stored_values),
     }
     for package in ("numpy.core", "numpy._core"):
         known[f"{package}.multiarray", "_reconstruct"] = Named(_new_array)

@@ -5,9 +5,11 @@ import pickle
 import warnings
 from collections import OrderedDict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from scipy.sparse import csr_matrix
 
 from skeleton_cgl.errors import InputError
@@ -228,3 +230,48 @@ def _damaged(whole: bytes, other: bytes, random: np.random.Generator) -> bytes:
             case 4:
                 content[place : place + 1] = random.choice(np.array([b"b", b"R", b"h", b"(", b"t", b"\x81", b"."]))
     return bytes(content)
+
+
+@pytest.mark.parametrize("protocol", [2, 4, 5])
+def test_tensors_come_back_as_arrays(protocol: int) -> None:
+    table = torch.arange(24.0).reshape(4, 6)
+    content = {"part": table[1:, ::2].T, "whole": torch.tensor([3, 1]), "none": torch.zeros(0, 300), "flags": table > 5}
+    loaded = load_plain(io.BytesIO(pickle.dumps(content, protocol=protocol)), "x")
+    for name, tensor in content.items():
+        assert type(loaded[name]) is np.ndarray
+        assert loaded[name].dtype == tensor.numpy().dtype
+        np.testing.assert_array_equal(loaded[name], tensor.numpy())
+
+
+CLAIMS = [
+    (0, (5,), (1,)),
+    (1, (4,), (1,)),
+    (0, (2, 2), (3, 1)),
+    (0, (10**12,), (0,)),
+    (-1, (2,), (1,)),
+    (0, (2,), (-1,)),
+    (0, (2,), (1, 1)),
+    (0, (-2,), (1,)),
+]
+
+
+def saved(value: Any) -> bytes:
+    file = io.BytesIO()
+    torch.save(value, file)
+    return file.getvalue()
+
+
+def test_tensors_that_claim_more_than_they_hold_or_hold_other_things_are_refused(tmp_path: Path) -> None:
+    rebuild, load = torch._utils._rebuild_tensor_v2, torch.storage._load_from_bytes
+    values = np.arange(4.0)
+    for attack in (
+        *(Calls(rebuild, values, first, shape, steps, False, {}) for first, shape, steps in CLAIMS),
+        Calls(load, saved(Calls(os.mkdir, str(tmp_path / "ran")))),
+        Calls(load, saved(torch.zeros(2))),
+        Calls(load, saved({"a": 1})),
+        Calls(load, b"x" * 40),
+        Calls(load, "text"),
+    ):
+        with pytest.raises(InputError, match="x: not a readable pickle"):
+            load_plain(io.BytesIO(pickle.dumps(attack)), "x")
+    assert not (tmp_path / "ran").exists()

@@ -15,18 +15,14 @@
 
 from pathlib import Path
 
-from skeleton_cgl.config import did_you_mean
-from skeleton_cgl.errors import InputError
 from skeleton_cgl.graphs.graph import Graph
 from skeleton_cgl.graphs.options import existing, flag
-from skeleton_cgl.graphs.own import ARRAYS, GROUPS, graph_of_arrays
+from skeleton_cgl.graphs.own import ARRAYS, arrays_of_npz, graph_of_arrays
 from skeleton_cgl.graphs.source import GraphSource
-from skeleton_cgl.plain import shown
-from skeleton_cgl.reading.npy import field_names, fields_of, plain_array
+from skeleton_cgl.reading.npy import fields_of
 
-_KNOWN = (*ARRAYS, "both_ways")
-_OTHERS = ("adj_indptr", "node_features", "sequences", "row", "node_types")
-"""Arrays by which a published form is known."""
+_OTHERS = ("adj_indptr", "node_features", "sequences", "row", "node_types", "starts", "graph")
+"""Arrays by which a published form, or a set of graphs, is known."""
 
 
 class Npz(GraphSource):
@@ -46,15 +42,5 @@ class Npz(GraphSource):
 
     def read(self) -> Graph:
         path = existing(self._path)
-        names = field_names(path)
-        for name in names:
-            if name not in _KNOWN and not (name.startswith(GROUPS) and name != GROUPS):
-                raise InputError(f"{path}: unknown array {shown(name)}{did_you_mean(name, (*_KNOWN, 'groups_NAME'))}")
-        arrays = {name: plain_array(path, name) for name in names}
-        both_ways = self._both_ways
-        if "both_ways" in arrays:
-            told = arrays.pop("both_ways")
-            if told.shape != () or told.dtype != bool:
-                raise InputError(f"{path}: array 'both_ways': expected true or false, found {told.dtype} {told.shape}")
-            both_ways = bool(told) if both_ways is None else both_ways
-        return graph_of_arrays(path.stem, str(path), arrays, bool(both_ways))
+        arrays, both_ways = arrays_of_npz(path, ARRAYS, self._both_ways)
+        return graph_of_arrays(path.stem, str(path), arrays, both_ways)
