@@ -1,4 +1,4 @@
-"""Sentiment140 as BeGin has it (Ko et al. 2022): parse trees of posts, negative or positive, over 11 periods.
+"""Sentiment140 as BeGin has it (Ko et al. 2022): parse trees of posts, negative or positive, period by period.
 
 A pickle of a dict: `graphs`, a list of dicts with nfeats (n, 300), vectors of words; srcs and dsts (e,), from source to
 target; labels, a number that is above 0 where the post is positive. `inner_tvt_splits` (G,): a number whose last digit

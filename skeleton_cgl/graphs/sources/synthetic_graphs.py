@@ -26,7 +26,7 @@ _WITHIN = 5
 _CLASSES = tuple(f"{colour} {shape}" for colour in _COLOURS for shape in _SHAPES)
 _SMALLEST, _LARGER, _RANGE = 3, 2, 6
 """The nodes of the smallest tree, by how many a domain's trees are larger than the one's before, and how many sizes."""
-_EVERYWHERE, _HERE, _NOW, _NOISE = 0.5, 1.2, 0.8, 0.5
+_EVERYWHERE, _HERE, _NOW, _NOISE = 0.5, 1.0, 1.2, 0.5
 """How much features tell of the colour everywhere, here, by now, and of nothing."""
 _TURN = np.pi / 2
 """How far, as an angle, a colour drifts from the first period to the last."""

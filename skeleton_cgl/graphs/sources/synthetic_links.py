@@ -29,7 +29,7 @@ _FEATURES = 16
 _LINKS_PER_NODE = 8
 _SAME_TYPE, _SAME_COMMUNITY, _SAME_PERIOD = 0.25, 0.9, 0.4
 """The share of links that stay inside the own type, community and period for certain; the first makes classes even."""
-_EVERYWHERE, _HERE, _NOW, _NOISE = 0.4, 1.2, 0.8, 0.3
+_EVERYWHERE, _HERE, _NOW, _NOISE = 0.4, 1.2, 1.2, 0.3
 """How much features tell of a node's type everywhere, of type and community here, of the type by now, and nothing."""
 _TURN = 2 * np.pi / 3
 """How far, as an angle, a type drifts from the first period to the last."""
