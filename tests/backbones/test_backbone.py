@@ -12,9 +12,10 @@ from skeleton_cgl.backbones.backbone import Backbone, embedding_width, make_back
 from skeleton_cgl.backbones.clips.gcn import GCN
 from skeleton_cgl.backbones.clips.stgcn import STGCN
 from skeleton_cgl.backbones.head import Head
+from skeleton_cgl.backbones.joins import Join, mean, multiplied
+from skeleton_cgl.backbones.model import Model
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.graphs.batches import Places
-from skeleton_cgl.learning.learner import Model
 from skeleton_cgl.scenarios.inputs import Clips
 from skeleton_cgl.scenarios.lessons import units_named
 from skeleton_cgl.scenarios.scenario import Facts
@@ -222,7 +223,7 @@ def test_the_check_leaves_a_backbone_as_it_was() -> None:
         assert torch.equal(value, before[name]), name
 
 
-def model_of(backbone: Backbone, join: str = "mean", width: int = 64) -> Model:
+def model_of(backbone: Backbone, join: Join = mean, width: int = 64) -> Model:
     """Return a backbone with a head whose outputs are the embeddings themselves."""
     head = Head(width, 0, units_named(map(str, range(width))))
     head.restore(range(width), torch.eye(width, width + 1))
@@ -263,8 +264,8 @@ class Rows(Backbone):
         return places.features[places.at.flatten()]
 
 
-@pytest.mark.parametrize(("join", "expected"), [("mean", [[2.5, 3.5], [5, 6]]), ("product", [[4, 10], [25, 36]])])
-def test_the_places_of_a_query_are_joined_as_the_scenario_says(join: str, expected: list[list[float]]) -> None:
+@pytest.mark.parametrize(("join", "expected"), [(mean, [[2.5, 3.5], [5, 6]]), (multiplied, [[4, 10], [25, 36]])])
+def test_the_places_of_a_query_are_joined_as_the_scenario_says(join: Join, expected: list[list[float]]) -> None:
     features = np.array([[1, 2], [4, 5], [5, 6]], dtype=np.float32)
     places = Places.of(np.zeros((2, 0), dtype=int), features, np.array([[0, 1], [2, 2]]), self_loops=False)
     torch.testing.assert_close(model_of(Rows(), join, width=2)(places), torch.tensor(expected, dtype=torch.float32))
