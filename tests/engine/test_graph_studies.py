@@ -149,7 +149,7 @@ def given_in_the_second_lesson(case: Case, method: Any, folder: Path) -> tuple[l
     learner.batch = recorded  # type: ignore[method-assign]
     learner.learn(scenario.experience(stages[1].prefix), stages[1].seed(study))
     data = str(study.scenario["data"])
-    return given, open_shuffled(data, {}).graph, [scenario._nodes_of(lesson.units) for lesson in stages[1].prefix]
+    return given, open_shuffled(data, {}, Graph).data, [scenario.items_of(lesson.units) for lesson in stages[1].prefix]
 
 
 def links_of(places: Places, graph: Graph) -> tuple[np.ndarray, set[tuple[int, int]]]:
