@@ -65,7 +65,7 @@ class Graphs:
 
     @property
     def version(self) -> Hashable:
-        return self.content.version
+        return self.content.version, 0 if self.starts.is_inference() else self.starts._version
 
     def tensors(self) -> Iterator[Tensor]:
         """Yield all that is held."""
