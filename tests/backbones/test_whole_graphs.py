@@ -18,12 +18,15 @@ from skeleton_cgl.backbones.graphs.gin import GIN
 from skeleton_cgl.backbones.graphs.sgc import SGC
 from skeleton_cgl.backbones.graphs.skeleton_gcn import SkeletonGCN
 from skeleton_cgl.backbones.joins import join_of
+from skeleton_cgl.engine.learners import make_learner
 from skeleton_cgl.engine.study import Component
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.graphs.batches import Places
 from skeleton_cgl.graphs.whole import Graphs
+from skeleton_cgl.learning.training import Training
 from skeleton_cgl.registry import GRAPH_BACKBONES
 from skeleton_cgl.scenarios.scenario import Facts
+from tests.golden.whole_graphs import WholeGraphsSettings
 
 WIDTH = 6
 STARTS = np.array([0, 4, 5, 9, 12])
@@ -373,3 +376,17 @@ def test_what_no_backbone_can_have_is_refused(name: str, parameters: dict[str, A
 def test_graphs_without_the_features_of_edges_a_backbone_was_made_for_are_refused() -> None:
     with pytest.raises(ValueError, match="made for features of edges, and these graphs have none"):
         make("gcn", "measures, those of edges too")(graphs("measures").content)
+
+
+@pytest.mark.parametrize("name", ["gcn", "gat", "gin"])
+def test_two_tasks_of_graphs_are_learned_in_batches_with_twp(name: str) -> None:
+    scenario = WholeGraphsSettings(kind="whole graphs").make(0)
+    parameters = {"width": 8, "read_out": "gated", "after": [8], "encoder": True}
+    training = Training(epochs=25, learning_rate=0.01, batch_size=4, patience=25)
+    learner = make_learner(scenario, name, method="twp", training=training, backbone_parameters=parameters)
+    lessons = scenario.lessons(scenario.default)
+    for number in range(2):
+        losses: list[float] = []
+        learner.learn(scenario.experience(lessons[: number + 1]), number, lambda _, loss: losses.append(loss))  # noqa: B023
+        assert min(losses) < 0.7 * losses[0]
+    assert learner.answer(scenario.queries(lessons)).isfinite().all()
