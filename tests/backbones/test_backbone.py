@@ -1,7 +1,7 @@
 """Making and checking a backbone: what cannot work is refused before anything is learned, saying what was expected."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -12,10 +12,10 @@ from skeleton_cgl.backbones.backbone import Backbone, embedding_width, make_back
 from skeleton_cgl.backbones.clips.gcn import GCN
 from skeleton_cgl.backbones.clips.stgcn import STGCN
 from skeleton_cgl.backbones.head import Head
-from skeleton_cgl.backbones.joins import Join, mean, multiplied
-from skeleton_cgl.backbones.model import Model
+from skeleton_cgl.backbones.joins import join_of, joined_width, mean
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.graphs.batches import Places
+from skeleton_cgl.learning.learner import Model
 from skeleton_cgl.scenarios.inputs import Clips
 from skeleton_cgl.scenarios.lessons import units_named
 from skeleton_cgl.scenarios.scenario import Facts
@@ -223,11 +223,11 @@ def test_the_check_leaves_a_backbone_as_it_was() -> None:
         assert torch.equal(value, before[name]), name
 
 
-def model_of(backbone: Backbone, join: Join = mean, width: int = 64) -> Model:
+def model_of(backbone: Backbone, join: Literal["mean", "product"] = "mean", width: int = 64) -> Model:
     """Return a backbone with a head whose outputs are the embeddings themselves."""
     head = Head(width, 0, units_named(map(str, range(width))))
     head.restore(range(width), torch.eye(width, width + 1))
-    return Model(backbone, head, join).eval()
+    return Model(backbone, head, join_of(backbone, Facts("graph", {}, join))).eval()
 
 
 @pytest.mark.parametrize("name", ["gcn", "stgcn"])
@@ -264,8 +264,43 @@ class Rows(Backbone):
         return places.features[places.at.flatten()]
 
 
-@pytest.mark.parametrize(("join", "expected"), [(mean, [[2.5, 3.5], [5, 6]]), (multiplied, [[4, 10], [25, 36]])])
-def test_the_places_of_a_query_are_joined_as_the_scenario_says(join: Join, expected: list[list[float]]) -> None:
+def asked_about(*at: tuple[int, ...]) -> Places:
+    """Return places among three nodes."""
     features = np.array([[1, 2], [4, 5], [5, 6]], dtype=np.float32)
-    places = Places.of(np.zeros((2, 0), dtype=int), features, np.array([[0, 1], [2, 2]]), self_loops=False)
-    torch.testing.assert_close(model_of(Rows(), join, width=2)(places), torch.tensor(expected, dtype=torch.float32))
+    return Places.of(np.zeros((2, 0), dtype=int), features, np.array(at), self_loops=False)
+
+
+@pytest.mark.parametrize(
+    ("join", "at", "expected"),
+    [
+        ("mean", [(0, 1), (2, 2)], [[2.5, 3.5], [5, 6]]),
+        ("product", [(0, 1), (2, 2)], [[4, 10], [25, 36]]),
+        ("product", [(0, 1, 2)], [[20, 60]]),
+        ("product", [(1,)], [[4, 5]]),
+    ],
+)
+def test_the_places_of_a_query_are_joined_as_the_scenario_says(
+    join: Literal["mean", "product"], at: list[tuple[int, ...]], expected: list[list[float]]
+) -> None:
+    found = model_of(Rows(), join, width=2)(asked_about(*at))
+    torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float32))
+
+
+class Sided(Rows):
+    """Has a join of its own: the embeddings of a pair side by side."""
+
+    def join(self, embeddings: Tensor, inputs: Places) -> Tensor:
+        return embeddings.view(len(inputs), -1)
+
+
+def test_the_join_of_a_backbone_wins_and_may_give_another_width() -> None:
+    places = asked_about((0, 1), (2, 2))
+    backbone, head = Sided(), Head(4, 0, units_named("abcd"))
+    head.restore(range(4), torch.eye(4, 5))
+    join = join_of(backbone, Facts("graph", {}, "product"))
+    assert joined_width(backbone, join, places, 2) == 4
+    assert joined_width(Rows(), mean, places, 2) == 2
+    found = Model(backbone, head, join, width=2).eval()(places)
+    torch.testing.assert_close(found, torch.tensor([[1.0, 2, 4, 5], [5, 6, 5, 6]]))
+    with pytest.raises(InputError, match=r"expected embeddings \(2, 4\), one per query when they are joined"):
+        Model(backbone, head, mean, width=2).eval()(places)
