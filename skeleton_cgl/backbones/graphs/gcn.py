@@ -171,12 +171,10 @@ class GCN(Layered):
 
     def edge_attention(self, places: Places) -> list[Tensor]:
         """Return, per layer, softmax over the in-edges of i of LeakyReLU₀.₂(Σ_d (h_j W)_d · tanh((h_i W)_d))."""
-        # Where there is an encoder, what was summed is not what enters the first layer.
-        kept = (
-            places.kept
-            if self.encoder is None
-            else {name: table for name, table in places.kept.items() if name != "sums"}
-        )
+        kept = dict(places.kept)
+        if self.encoder is not None:
+            # What was summed is not what enters the first layer.
+            kept.pop("sums", None)
         entering = self._entering(replace(places, kept=kept), paths_of(places, self.depth, whole=True))
         pairs = zip(entering, self.layers, strict=False)
         return [attention_of(places.links, hidden.matmul(layer.weight)) for hidden, layer in pairs]
