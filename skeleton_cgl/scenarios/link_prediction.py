@@ -150,7 +150,7 @@ class LinkPredictionScenario:
         """Return what a learner may see of the last lesson of a prefix: links, and as many pairs without one."""
         own = prefix[-1].units
         linked = self._views.training_of(own)
-        ids = np.concatenate([linked, self._views.without_link(linked)])
+        ids = self._views.numbers(linked)
         hidden = np.flatnonzero(np.isin(self._unit, own) & (self._parts == VALIDATION))
         free = np.flatnonzero(np.isin(self._negatives.unit, (*own, -1)) & (self._negatives.parts == VALIDATION))
         pairs = np.concatenate([self._ends[:, hidden], self._negatives.pairs[:, free]], axis=1)

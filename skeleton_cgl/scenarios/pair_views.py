@@ -1,10 +1,12 @@
 """What a learner sees of links of which some are hidden: the graph of a lesson, and pairs in it.
 
-A sample is a linked pair, with the number of its link, or stands for a pair without a link, with that number plus the
-number of all links: such a pair begins at an end of the link and leads to a node drawn anew for every training batch.
+A sample is a linked pair, with twice the number of its link, or stands for a pair without a link, with the number after
+it: such a pair begins at an end of the link and leads to a node drawn anew for every training batch. So numbers do not
+depend on how many links are hidden, or to come.
 """
 
 from collections import OrderedDict
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -26,49 +28,58 @@ _ROUNDS = 20
 
 
 class PairPool(GraphPool):
-    """Pairs in a graph as a pool, those without a link drawn anew for every training batch.
-
-    known: the keys of the pairs that the learner was told to be linked, ascending, which are not drawn.
-    """
+    """Pairs in a graph as a pool, those without a link drawn anew for every training batch."""
 
     augmented = True
 
-    def __init__(self, places: Places, draws: "Draws", known: np.ndarray) -> None:
+    def __init__(self, places: Places, draws: "Draws") -> None:
         super().__init__(places)
         self._draws = draws
-        self._known = known
 
     def redrawn(self, ids: Tensor, random: np.random.Generator) -> Tensor:
         """Return (N, 2) the pairs of samples, those without a link drawn anew."""
-        return torch.from_numpy(self._draws.pairs(ids.cpu().numpy(), random, self._known))
+        return torch.from_numpy(self._draws.pairs(ids.cpu().numpy(), random))
 
 
+@dataclass(frozen=True, eq=False)
 class Draws:
-    """How the pairs of samples are drawn: links (2, L), the unit (L,) of each, and the nodes to lead to by unit."""
+    """How the pairs of samples are drawn. It goes to the learner, and so holds links that were taught and no others.
 
-    def __init__(self, ends: np.ndarray, nodes: int, unit: np.ndarray, training: np.ndarray, units: int) -> None:
-        self._ends = ends
-        self._nodes = nodes
-        self._unit = unit
-        found = [np.unique(ends[:, training & (unit == number)]) for number in range(units)]
-        self._there = np.concatenate(found)
-        self._starts = np.concatenate([[0], np.cumsum([len(each) for each in found])])
+    links (T,), ascending: their numbers. ends (2, T), which are among so many nodes. there (R,): the nodes to lead to,
+    unit by unit; begins and stops (T,): where those of a link's unit are among them. known, ascending: the keys of the
+    pairs that the learner was told to be linked, which are not drawn.
+    """
 
-    def pairs(self, ids: np.ndarray, random: np.random.Generator, known: np.ndarray) -> np.ndarray:
+    links: np.ndarray
+    ends: np.ndarray
+    nodes: int
+    there: np.ndarray
+    begins: np.ndarray
+    stops: np.ndarray
+    known: np.ndarray
+
+    @classmethod
+    def of(cls, links: np.ndarray, ends: np.ndarray, unit: np.ndarray, nodes: int, known: np.ndarray) -> "Draws":
+        """Return draws for links (T,) with their ends (2, T), each of a unit (T,)."""
+        units, place = np.unique(unit, return_inverse=True)
+        found = [np.unique(ends[:, unit == each]) for each in units]
+        starts = np.concatenate([[0], np.cumsum([len(each) for each in found])])
+        return cls(links, ends, nodes, np.concatenate(found), starts[place], starts[place + 1], known)
+
+    def pairs(self, ids: np.ndarray, random: np.random.Generator) -> np.ndarray:
         """Return (N, 2): linked pairs as they are, the others drawn, but for those known to be linked."""
-        links = self._ends.shape[1]
-        rows = ids % links
-        found = self._ends[:, rows].copy()
-        unlinked = np.flatnonzero(ids >= links)
+        rows = np.searchsorted(self.links, ids // 2)
+        found = self.ends[:, rows]
+        unlinked = np.flatnonzero(ids % 2)
         found[0, unlinked] = found[random.integers(0, 2, len(unlinked)), unlinked]
-        begins, ends = (self._starts[self._unit[rows[unlinked]] + later] for later in (0, 1))
+        begins, stops = self.begins[rows[unlinked]], self.stops[rows[unlinked]]
         for _ in range(_ROUNDS):
-            found[1, unlinked] = self._there[random.integers(begins, ends)]
+            found[1, unlinked] = self.there[random.integers(begins, stops)]
             drawn = found[:, unlinked]
-            wrong = (drawn[0] == drawn[1]) | is_among(pair_keys(drawn, self._nodes, directed=False), known)
+            wrong = (drawn[0] == drawn[1]) | is_among(pair_keys(drawn, self.nodes, directed=False), self.known)
             if not wrong.any():
                 break
-            unlinked, begins, ends = unlinked[wrong], begins[wrong], ends[wrong]
+            unlinked, begins, stops = unlinked[wrong], begins[wrong], stops[wrong]
         return found.T.copy()
 
 
@@ -98,16 +109,15 @@ class PairViews:
         self._keys = keys
         self._seed = seed
         self._calendar, self._joins_base, self._so_far, self._shared = calendar, joins_base, so_far, shared
-        self._draws = Draws(links.ends, links.nodes, unit, self._training, len(keys))
         self._pools: OrderedDict[str, PairPool] = OrderedDict()
 
     def training_of(self, units: Task) -> np.ndarray:
         """Return the links that a lesson is learned from, ascending."""
         return np.flatnonzero(self._training & np.isin(self._unit, units))
 
-    def without_link(self, links: np.ndarray) -> np.ndarray:
-        """Return the numbers of the samples that stand for pairs without a link, one for each of some links."""
-        return links + len(self._unit)
+    def numbers(self, links: np.ndarray) -> np.ndarray:
+        """Return the numbers of the samples that are links (S,), then of those that stand for pairs without one."""
+        return np.concatenate([2 * links, 2 * links + 1])
 
     def pool(self, prefix: Prefix) -> PairPool:
         """Return what a learner sees while it learns the last lesson of a prefix."""
@@ -124,26 +134,35 @@ class PairViews:
         return GraphPool(self._links.places(seen, pairs.T.copy(), np.arange(pairs.shape[1])))
 
     def _made(self, prefix: Prefix) -> PairPool:
-        taught = np.unique(np.concatenate([self.training_of(lesson.units) for lesson in prefix]))
-        numbers = np.concatenate([taught, self.without_link(taught)])
-        known = self._keys_of(np.concatenate([np.flatnonzero(self._unit < 0), taught]))
-        # The same pairs whatever comes later: of a method that remembers samples as they are.
-        pairs = self._fixed_pairs(numbers, taught)
-        return PairPool(self._links.places(self._links.ends[:, self._seen(prefix)], pairs, numbers), self._draws, known)
+        draws = self._draws(prefix)
+        numbers = np.sort(self.numbers(draws.links))
+        places = self._links.places(self._links.ends[:, self._seen(prefix)], self._fixed_pairs(prefix), numbers)
+        return PairPool(places, draws)
 
-    def _fixed_pairs(self, numbers: np.ndarray, taught: np.ndarray) -> np.ndarray:
-        """Return (N, 2) the samples as they are when nothing is drawn anew; a unit's depend on its own links alone."""
-        pairs = self._links.ends[:, numbers % len(self._unit)].T.copy()
-        unit = np.concatenate([np.full(len(taught), -1), self._unit[taught]])
-        for each in np.unique(self._unit[taught]):
-            random = np.random.default_rng(seed_of("pairs", self._seed, self._keys[each]))
-            own = np.flatnonzero(unit == each)
-            known = self._keys_of(np.flatnonzero(self._training & (self._unit == each)))
-            pairs[own] = self._draws.pairs(numbers[own], random, known)
-        return pairs
+    def _draws(self, prefix: Prefix) -> Draws:
+        """Return how the pairs of all lessons of a prefix are drawn."""
+        taught = self.training_of(tuple(unit for lesson in prefix for unit in lesson.units))
+        known = np.concatenate([np.flatnonzero(self._unit < 0), taught])
+        ends = self._links.ends
+        keys = np.sort(pair_keys(ends[:, known], self._links.nodes, directed=False))
+        return Draws.of(taught, ends[:, taught], self._unit[taught], self._links.nodes, keys)
 
-    def _keys_of(self, links: np.ndarray) -> np.ndarray:
-        return np.sort(pair_keys(self._links.ends[:, links], self._links.nodes, directed=False))
+    def _fixed_pairs(self, prefix: Prefix) -> np.ndarray:
+        """Return (N, 2) the samples of a prefix, ascending, as they are when nothing is drawn anew.
+
+        Those of a lesson are drawn by what was known when it came, and stay the same whatever comes later: of a method
+        that remembers samples as they are.
+        """
+        links, pairs = [], []
+        for step, lesson in enumerate(prefix):
+            draws = self._draws(prefix[: step + 1])
+            for unit in lesson.units:
+                own = self.training_of((unit,))
+                random = np.random.default_rng(seed_of("pairs", self._seed, self._keys[unit]))
+                links.append(own)
+                pairs.append(draws.pairs(np.sort(self.numbers(own)), random).reshape(-1, 4))
+        found: np.ndarray = np.concatenate(pairs)[np.argsort(np.concatenate(links))].reshape(-1, 2)
+        return found
 
     def _seen(self, prefix: Prefix) -> np.ndarray:
         """Return the links of the graph of a prefix, ascending."""
