@@ -153,7 +153,7 @@ class LinkPredictionScenario:
         ids = self._views.numbers(linked)
         hidden = np.flatnonzero(np.isin(self._unit, own) & (self._parts == VALIDATION))
         free = np.flatnonzero(np.isin(self._negatives.unit, (*own, -1)) & (self._negatives.parts == VALIDATION))
-        pairs = np.concatenate([self._ends[:, hidden], self._negatives.pairs[:, free]], axis=1)
+        pairs = self._pairs(hidden, free)
         return Experience(
             lesson=prefix[-1],
             keys=tuple(self.units[unit].key for unit in own),
@@ -165,10 +165,12 @@ class LinkPredictionScenario:
     def queries(self, prefix: Prefix) -> Queries:
         """Return all queries, links that are hidden and pairs without one; of periods, those that have come."""
         positives, negatives = self._asked(prefix)
-        pairs = np.concatenate([self._ends[:, positives], self._negatives.pairs[:, negatives]], axis=1)
-        sequence = sequence_of(pairs.shape[1])
-        pool = self._views.asked(prefix, pairs[:, sequence])
-        return Queries(pool, torch.arange(len(sequence)), torch.full((len(sequence),), -1))
+        pairs = self._pairs(positives, negatives)
+        pool = self._views.asked(prefix, pairs[:, _sequence(pairs)])
+        return Queries(pool, torch.arange(pairs.shape[1]), torch.full((pairs.shape[1],), -1))
+
+    def _pairs(self, positives: np.ndarray, negatives: np.ndarray) -> np.ndarray:
+        return np.concatenate([self._ends[:, positives], self._negatives.pairs[:, negatives]], axis=1)
 
     def _asked(self, prefix: Prefix) -> tuple[np.ndarray, np.ndarray]:
         """Return the hidden links and the negatives to be asked about."""
@@ -184,7 +186,7 @@ class LinkPredictionScenario:
     def score(self, answers: Tensor, prefix: Prefix) -> tuple[Measure, ...]:
         """Return the metrics of the answers after a prefix: a unit's links against all pairs without one."""
         positives, negatives = self._asked(prefix)
-        sequence = sequence_of(len(positives) + len(negatives))
+        sequence = _sequence(self._pairs(positives, negatives))
         linked = np.repeat([1.0, 0.0], [len(positives), len(negatives)])[sequence]
         unit = np.concatenate([self._unit[positives], np.full(len(negatives), -1)])[sequence]
         parts = np.concatenate([self._parts[positives], self._negatives.parts[negatives]])[sequence]
@@ -194,6 +196,11 @@ class LinkPredictionScenario:
         truth = Truth(labels, torch.from_numpy(asked), torch.arange(units), units)
         among = torch.ones(len(sequence), 1, dtype=torch.bool)
         return score_parts(self.problem, answers, truth, among, torch.from_numpy(parts))
+
+
+def _sequence(pairs: np.ndarray) -> np.ndarray:
+    """Return the sequence (Q,) that pairs (2, Q) are asked in: it depends on them alone, not on which are linked."""
+    return np.lexsort(pairs)[sequence_of(pairs.shape[1])]
 
 
 def _features(links: LinkSet, settings: LinkPredictionSettings) -> Features | None:
