@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -190,6 +190,10 @@ class Links:
         return Links(
             pattern, _weights={kind: table[edges.members] for kind, table in self._weights.items()}
         ), edges.members
+
+    def by_itself(self) -> "Links":
+        """Return the same links, without those of the graph that they may be some blocks of."""
+        return replace(self, pattern=self.pattern.by_itself())
 
     def into(self, nodes: Tensor, most: int) -> "tuple[Links, Tensor | None]":
         """Return the in-edges of some nodes, and the nodes these and their neighbours are, ascending.

@@ -108,6 +108,10 @@ class Pattern:
     def to(self, device: torch.device) -> "Pattern":
         return Pattern(self.shape, self.offsets.to(device), self.columns.to(device))
 
+    def by_itself(self) -> "Pattern":
+        """Return the same, without the matrix that it may be some blocks of."""
+        return replace(self, turn=None)
+
     def tensors(self) -> Iterator[Tensor]:
         """Yield all that is held."""
         yield from (self.offsets, self.columns)

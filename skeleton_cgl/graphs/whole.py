@@ -138,9 +138,11 @@ class Graphs:
         return sum(each.numel() * each.element_size() for each in self.tensors())
 
     def numbered(self, rows: np.ndarray) -> "Graphs":
-        """Return some of the graphs, ascending, which are asked for by the numbers they have here."""
+        """Return some of the graphs, ascending, which are asked for by the numbers they have here; others are gone."""
         numbers = torch.from_numpy(rows)
-        return replace(self._assembled(numbers), numbers=numbers)
+        some = self._assembled(numbers)
+        content = replace(some.content, links=some.content.links.by_itself())
+        return replace(some, content=content, numbers=numbers)
 
     def _rows_of(self, chosen: Tensor) -> Tensor:
         if self.numbers is None:

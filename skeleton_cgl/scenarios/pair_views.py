@@ -34,11 +34,15 @@ class PairPool(GraphPool):
 
     def __init__(self, places: Places, draws: "Draws") -> None:
         super().__init__(places)
+        self._pairs = places
         self._draws = draws
 
     def redrawn(self, ids: Tensor, random: np.random.Generator) -> Tensor:
         """Return (N, 2) the pairs of samples, those without a link drawn anew."""
         return torch.from_numpy(self._draws.pairs(ids.cpu().numpy(), random))
+
+    def drawn(self, ids: Tensor, random: np.random.Generator) -> Places:
+        return self._pairs.asking(self.redrawn(ids, random))
 
 
 @dataclass(frozen=True, eq=False)

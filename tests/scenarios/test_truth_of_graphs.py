@@ -1,6 +1,5 @@
 """Nothing that is handed out of a graph tells the answers, or what is to come: every kind, setting, view and split."""
 
-import hashlib
 import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from skeleton_cgl.scenarios.scenario import Queries, Samples
 from skeleton_cgl.scenarios.views import sequence_of
 from tests.core.reach import reached
 from tests.scenarios.graphs import CLASSES, label_graph, node_graph
+from tests.scenarios.telling import RARE, as_it_stands, content, prefixes, tells, unlikely
 
 VIEWS: dict[str, dict[str, Any]] = {
     "whole": {"view": "whole"},
@@ -27,8 +27,6 @@ VIEWS: dict[str, dict[str, Any]] = {
     "so far": {"view": "task", "inter_task_edges": True},
     "snapshot": {},
 }
-_RARE = 4
-"""So many standard deviations from chance are no chance."""
 AnyScenario = NodeScenario | MultilabelScenario
 
 
@@ -96,15 +94,6 @@ PUBLISHED = list(_cases({"node": ("published",), "multilabel": ("published",)}))
 LABELS = [case for case in CASES if case.kind == "multilabel" and case.setting == "class-il" and case.split == "task"]
 
 
-def prefixes(scenario: AnyScenario) -> list[Prefix]:
-    lessons = scenario.lessons(scenario.default)
-    return [lessons[: step + 1] for step in range(len(lessons))]
-
-
-def as_it_stands(graph: Graph) -> Opened:
-    return Opened(graph, np.arange(len(graph)))
-
-
 def nodes_of(graph: Graph, given: Samples | Queries) -> np.ndarray:
     """Return the nodes that samples or queries are, by their features, of which no two are alike."""
     places = given.pool.whole().rows(given.ids)
@@ -152,27 +141,6 @@ def test_no_array_within_reach_tells_a_test_label(case: Case) -> None:
             assert not any(tells(array, labels, nodes, each) for nodes in stood for each in wanted)
 
 
-def tells(array: np.ndarray, labels: np.ndarray, stood: np.ndarray, wanted: np.ndarray) -> bool:
-    """Return whether an array has the labels of the nodes `wanted`, or says of one class which of them have it.
-
-    The array has a row per node in `stood`, or one per node in `wanted`.
-    """
-    if array.ndim not in (1, 2) or array.dtype.kind not in "biuf" or len(array) not in (len(stood), len(wanted)):
-        return False
-    columns = array[:, None] if array.ndim == 1 else array
-    rows, nodes = columns, stood
-    if len(array) == len(stood):
-        kept = np.isin(stood, wanted)
-        rows, nodes = columns[kept], stood[kept]
-    elif len(array) == len(wanted):
-        nodes = wanted
-    truth = labels[nodes]
-    if truth.ndim == 1 and any((column == truth).all() for column in rows.T):
-        return True
-    marks = [truth == label for label in np.unique(truth)] if truth.ndim == 1 else list(truth.T == 1)
-    return any(((column == 1) == mark).all() for column in rows.T for mark in marks if 0 < mark.sum() < len(mark))
-
-
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_labels_that_are_within_reach_are_found(case: Case) -> None:
     opened = shuffled(case.graph())
@@ -191,13 +159,6 @@ def test_other_answers_and_other_lessons_to_come_change_nothing_within_reach(cas
         other = _other(case, graph, prefix)
         assert not np.array_equal(graph.labels, other.labels[: len(graph)])
         assert content(scenario, prefix) == content(case.scenario(as_it_stands(other)), prefix)
-
-
-def content(scenario: AnyScenario, prefix: Prefix) -> list[str]:
-    arrays = reached(scenario.experience(prefix), scenario.queries(prefix))
-    return sorted(
-        hashlib.sha256(f"{array.dtype} {array.shape}".encode() + array.tobytes()).hexdigest() for array in arrays
-    )
 
 
 def _other(case: Case, graph: Graph, prefix: Prefix) -> Graph:
@@ -270,27 +231,8 @@ def test_neither_sequence_nor_numbers_of_queries_tell_class_lesson_or_part(case:
         for told in (np.arange(len(nodes)), queries.ids.numpy(), places):
             # In task-il a node is asked about in every lesson it is in, by one number.
             _, once = np.unique(told, return_index=True)
-            assert max(unlikely(told[once], truth[once]) for truth in truths) < _RARE
-    assert min(unlikely(truth.astype(int), truth) for truth in truths) > 1.5 * _RARE
-
-
-def unlikely(told: np.ndarray, truth: np.ndarray) -> float:
-    """Return by how many standard deviations of chance numbers (Q,) are larger or smaller where something is true.
-
-    Of the numbers' ranks, and of how often neighbours in their sequence are alike.
-    """
-    order = np.argsort(told, kind="stable")
-    ranks = np.argsort(order)
-    count, true = len(truth), int(truth.sum())
-    spread = np.sqrt(true * (count - true) * (count + 1) / 12)
-    larger = abs(ranks[truth].sum() - true * (count - 1) / 2) / spread
-    random = np.random.default_rng(0)
-
-    def alike(sequence: np.ndarray) -> float:
-        return float((sequence[1:] == sequence[:-1]).mean())
-
-    by_chance = [alike(random.permutation(truth)) for _ in range(60)]
-    return max(float(larger), (alike(truth[order]) - float(np.mean(by_chance))) / float(np.std(by_chance)))
+            assert max(unlikely(told[once], truth[once]) for truth in truths) < RARE
+    assert min(unlikely(truth.astype(int), truth) for truth in truths) > 1.5 * RARE
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
