@@ -183,8 +183,9 @@ class _Dots(torch.autograd.Function):
         ctx.pattern = pattern
         ctx.save_for_backward(left, right)
         found = left.new_empty(len(pattern))
-        for part in torch.arange(len(pattern), device=left.device).split(max(_AT_ONCE // max(left.shape[1], 1), 1)):
-            chosen = slice(int(part[0]), int(part[-1]) + 1)
+        step = max(_AT_ONCE // max(left.shape[1], 1), 1)
+        for first in range(0, len(pattern), step):
+            chosen = slice(first, first + step)
             ends = left[pattern.rows[chosen]], right[pattern.columns[chosen]]
             torch.linalg.vecdot(*ends, out=found[chosen])
         return found
