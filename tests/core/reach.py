@@ -7,11 +7,12 @@ from types import ModuleType
 
 import dgl
 import numpy as np
+import torch
 from torch import Tensor
 
 
 def reached(*roots: object) -> Iterator[np.ndarray]:
-    """Yield all arrays within reach, rows of numbers in tuples and lists among them.
+    """Yield all arrays within reach, those that others are parts of and rows of numbers in tuples and lists among them.
 
     Modules are not entered, nor the classes of libraries.
     """
@@ -24,11 +25,19 @@ def reached(*roots: object) -> Iterator[np.ndarray]:
         seen[id(found)] = found
         if isinstance(found, Tensor):
             yield found.detach().cpu().numpy()
+            yield _memory_of(found)
         if isinstance(found, np.ndarray):
             yield found
+            waiting.append(found.base)
         if isinstance(found, list | tuple) and found and all(isinstance(each, int | float) for each in found):
             yield np.array(found)
         waiting += _held_by(found)
+
+
+def _memory_of(tensor: Tensor) -> np.ndarray:
+    """Return all numbers in the memory that a tensor is in, of which it may be a part."""
+    whole = torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(tensor.detach().untyped_storage())
+    return whole.cpu().numpy()
 
 
 def _is_ours(kind: type) -> bool:
