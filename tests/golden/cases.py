@@ -20,6 +20,7 @@ from torch import Tensor
 from skeleton_cgl import Study
 from skeleton_cgl.backbones.backbone import backbones_for
 from skeleton_cgl.engine.plan import make_plan
+from skeleton_cgl.graphs.archive import write_archive
 from skeleton_cgl.graphs.batches import Places
 from skeleton_cgl.graphs.whole import Graphs
 from skeleton_cgl.learning.learner import Learner
@@ -28,6 +29,7 @@ from skeleton_cgl.registry import METHODS, SCENARIOS
 from skeleton_cgl.scenarios.inputs import Clips, Inputs, Pool, together
 from skeleton_cgl.scenarios.scenario import Scenario
 from tests.core.cases import MADE_UP
+from tests.graphs.made_sets import random_graph_set, random_link_set
 from tests.graphs.planetoid_files import write_planetoid
 from tests.scenarios.graphs import label_graph, node_graph, write_npz
 from tests.scenarios.small import write_small
@@ -86,6 +88,15 @@ def _graph(kind: str, method: str = "bare", orders: dict[str, Any] = _CLASS_ORDE
 def _for_nodes(name: str, method: str = "twp", **parameters: Any) -> Case:
     words = _words(f"{name} for nodes", {"method": method, **parameters})
     return Case(words, method, {"name": name, **parameters}, {"kind": _made_up("nodes")})
+
+
+def _sets(kind: str, data: str, method: Any = "bare", **fields: Any) -> Case:
+    """Return a case on small links or graphs, all drawn at random."""
+    by_setting = {"domain-il": _DOMAIN_ORDER, "time-il": {"tasks": "default"}}
+    orders = by_setting.get(fields.get("setting", "class-il"), _CLASS_ORDER)
+    backbone = {"name": "gcn", "width": 4}
+    words = _words(kind, {"data": data, "method": method, **fields})
+    return Case(words, method, backbone, {"kind": kind, "data": data, **fields}, orders=orders)
 
 
 def _nodes(
@@ -161,6 +172,18 @@ CASES = (
     _graph(_made_up("links"), "lwf", _DOMAIN_ORDER),
     _graph(_made_up("stream")),
     _graph(_made_up("whole_graphs"), "twp"),
+    _sets("link", "links", "replay"),
+    _sets("link", "links", "lwf", setting="task-il", features="degrees"),
+    _sets("link", "links", setting="time-il", periods=2, features="degrees", score="micro_accuracy"),
+    _sets("link-prediction", "links", "replay", setting="domain-il", negatives=30, k=10),
+    _sets("link-prediction", "links", "gem", setting="domain-il", negatives=30, features="degrees", score="roc_auc"),
+    _sets("link-prediction", "links", setting="time-il", periods=2, negatives=30, joins_base=0.5),
+    _sets("graph", "graphs", "replay"),
+    _sets("graph", "graphs", "joint", setting="domain-il"),
+    _sets("graph", "graphs", setting="time-il", periods=2),
+    _sets("graph", "labelled graphs", "lwf"),
+    _sets("graph", "labelled graphs", "ewc", setting="task-il", balanced=False),
+    _sets("graph", "labelled graphs", "replay", setting="domain-il"),
     _for_nodes("gcn", preset="begin", width=4),
     _for_nodes("gcn", "bare", preset="cglb", width=4),
     _for_nodes("gcn", preset="agale", width=4, dropout=0.0),
@@ -188,6 +211,8 @@ def _with_data(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
     if kind in ("node", "multilabel"):
         data = _planetoid(folder) if fields["data"] == "planetoid" else _small_graph(folder, kind)
         return {**fields, "data": str(data)}
+    if kind in ("link", "link-prediction", "graph"):
+        return {**fields, "data": str(_small_set(folder, fields["data"]))}
     own = Path(__file__).parent / kind
     return {**fields, "kind": str(own if own.exists() else MADE_UP / kind)}
 
@@ -200,6 +225,18 @@ def _archive(folder: Path) -> Path:
 @cache
 def _small_graph(folder: Path, kind: str) -> Path:
     return write_npz(node_graph() if kind == "node" else label_graph(), folder / f"{kind}.npz")
+
+
+@cache
+def _small_set(folder: Path, name: str) -> Path:
+    path = folder / f"{name}.h5"
+    if name == "links":
+        links = {"nodes": 60, "links": 400, "classes": 4, "features": "dense"}
+        write_archive(random_link_set(published=False, negatives=False, **links), path)
+    else:
+        many = name == "labelled graphs"
+        write_archive(random_graph_set(graphs=160, classes=4, many_labels=many, published=False, texts=False), path)
+    return path
 
 
 @cache
