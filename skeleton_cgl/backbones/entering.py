@@ -82,10 +82,13 @@ def marks(places: Places, codes: Codes | None) -> Tensor:
 
 
 def mark_sums(places: Places, codes: Codes | None, weighting: Weighting) -> Tensor:
-    """Return (n, M): for every node the weighted sum of the marks of its in-edges."""
-    found = marks(places, codes)
-    weights = None if weighting == "plain" else places.links.weights(weighting, found.dtype)
-    return edge_sums(places.links, found, weights)
+    """Return (n, M): for every node the sum of the marks of its in-edges, times d_in^0, d_in^−1 or d_in^−½.
+
+    It is the part of a weighting that is a node's own: plain, mean or symmetric.
+    """
+    found = edge_sums(places.links, marks(places, codes), None)
+    power = {"plain": 0.0, "mean": -1.0, "symmetric": -0.5}[weighting]
+    return found * places.links.in_degrees.clamp(min=1).to(found.dtype).pow(power)[:, None]
 
 
 def edge_sums(links: Links, table: Tensor, weights: Tensor | None) -> Tensor:

@@ -100,11 +100,16 @@ class Layered(Backbone):
             return places.kept.get("marks")
         return mark_sums(places, self.edge_codes, weighting)
 
-    def of_edges(self, marked: Tensor | None, paths: Paths, number: int) -> Tensor | None:
-        """Return what its in-edges add to the messages to every node in a layer, of the sums of their marks."""
+    def of_edges(self, marked: Tensor | None, paths: Paths, number: int, weight: Tensor | None = None) -> Tensor | None:
+        """Return what its in-edges add to the messages to every node in a layer, of the sums of their marks.
+
+        weight: by which messages are yet to be multiplied.
+        """
         if self.edges is None or marked is None:
             return None
-        return self.edges[number](paths.rows(f"marks {number}", marked, level=number + 1))
+        sums = paths.rows(f"marks {number}", marked, level=number + 1)
+        # The tables are small: multiplied first, they cost next to nothing.
+        return self.edges[number](sums) if weight is None else sums.matmul(self.edges[number].weight.matmul(weight))
 
     def paths(self, places: Places, hops: int) -> Paths:
         """Return the links of so many layers."""

@@ -22,7 +22,26 @@ Changes = Annotated[
 Workers = Annotated[int, typer.Option(help="Processes of one thread each.", min=1, max=1024)]
 Cluster = Annotated[str | None, typer.Option(help="Address of a running Dask scheduler, instead.", show_default=False)]
 Published = Annotated[
-    Literal["ucla", "ntu", "cora-task", "cora-class", "citeseer-task", "citeseer-class", "pcg-task", "pcg-class"]
+    Literal[
+        "ucla",
+        "ntu",
+        "cora-task",
+        "cora-class",
+        "citeseer-task",
+        "citeseer-class",
+        "pcg-task",
+        "pcg-class",
+        "bitcoin-task",
+        "bitcoin-class",
+        "bitcoin-time",
+        "aromaticity-task",
+        "aromaticity-class",
+        "molhiv",
+        "tox21",
+        "sider",
+        "cglb-aromaticity-task",
+        "cglb-aromaticity-class",
+    ]
     | None,
     typer.Option(help="Put the published values of this data set beside.", show_default=False),
 ]

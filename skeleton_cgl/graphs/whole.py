@@ -108,11 +108,12 @@ class Graphs:
 
         What is asked for a second time is kept for a third, such as what a lesson is validated on.
         """
-        key = chosen.cpu().numpy().tobytes()
+        key = chosen.long().cpu().numpy().tobytes()
         if key in self._batches:
             self._batches.move_to_end(key)
             batch, version = self._batches[key]
             if batch.version != version:
+                del self._batches[key]
                 raise InputError("graphs: something was written into a batch that all learners share; work on a copy")
             return batch
         batch = self._assembled(self._rows_of(chosen.to(self.starts.device)))

@@ -21,7 +21,7 @@ from skeleton_cgl.scenarios.graph_settings import DataSettings
 from skeleton_cgl.scenarios.graph_units import Periods, Units, domains_of, periods_of
 from skeleton_cgl.scenarios.item_split import ItemSplit, divide_items, refuse_empty_parts
 from skeleton_cgl.scenarios.labelled import score_parts
-from skeleton_cgl.scenarios.lessons import Order, Prefix, as_task, describe, task_lessons, units_named
+from skeleton_cgl.scenarios.lessons import Order, Prefix, Task, as_task, describe, task_lessons, units_named
 from skeleton_cgl.scenarios.link_pairs import drawn_negatives, given_negatives, links_of
 from skeleton_cgl.scenarios.measures import Measure
 from skeleton_cgl.scenarios.opened import Opened, shuffled
@@ -42,7 +42,8 @@ class LinkPredictionSettings(DataSettings):
     joins_base: in time-il, the share of a period's training links that becomes base afterwards.
 
     negatives: so many pairs without a link are asked about in test, and as many in validation, for every domain or
-    period, drawn between its nodes; the K of Hits@K is `k`, over the negatives of all that is asked about. score: what
+    period, drawn between its nodes; training draws as many as there are links, between nodes of the training links. k:
+    the K of Hits@K, over the negatives of all domains, or of the periods up to the one that is judged. score: what
     leads. features: those "given" of the nodes, or their "degrees" in the graph in view; "auto" takes degrees where
     none are given.
 
@@ -150,17 +151,30 @@ class LinkPredictionScenario:
         """Return what a learner may see of the last lesson of a prefix: links, and as many pairs without one."""
         own = prefix[-1].units
         linked = self._views.training_of(own)
-        ids = self._views.numbers(linked)
-        hidden = np.flatnonzero(np.isin(self._unit, own) & (self._parts == VALIDATION))
-        free = np.flatnonzero(np.isin(self._negatives.unit, (*own, -1)) & (self._negatives.parts == VALIDATION))
-        pairs = self._pairs(hidden, free)
         return Experience(
             lesson=prefix[-1],
             keys=tuple(self.units[unit].key for unit in own),
             outputs=(0,),
-            training=_samples(self._views.pool(prefix), ids, len(linked)),
-            validation=_samples(self._views.asked(prefix, pairs), np.arange(pairs.shape[1]), len(hidden)),
+            training=_samples(self._views.pool(prefix), self._views.numbers(linked), len(linked)),
+            validation=self._validation(prefix),
         )
+
+    def _validation(self, prefix: Prefix) -> Samples:
+        """Return the validation samples of the last lesson of a prefix, in a pool of those of all its lessons.
+
+        They are numbered one lesson after the other, so that one who keeps some finds them again.
+        """
+        chosen = [self._validated(lesson.units) for lesson in prefix]
+        pairs = np.concatenate([self._pairs(*each) for each in chosen], axis=1)
+        hidden, free = chosen[-1]
+        ids = np.arange(pairs.shape[1] - len(hidden) - len(free), pairs.shape[1])
+        return _samples(self._views.asked(prefix, pairs), ids, len(hidden))
+
+    def _validated(self, units: Task) -> tuple[np.ndarray, np.ndarray]:
+        """Return the hidden links and the negatives that a lesson is validated on."""
+        hidden = np.isin(self._unit, units) & (self._parts == VALIDATION)
+        free = np.isin(self._negatives.unit, (*units, -1)) & (self._negatives.parts == VALIDATION)
+        return np.flatnonzero(hidden), np.flatnonzero(free)
 
     def queries(self, prefix: Prefix) -> Queries:
         """Return all queries, links that are hidden and pairs without one; of periods, those that have come."""
@@ -184,14 +198,19 @@ class LinkPredictionScenario:
         return positives, np.flatnonzero(free & (here[self._negatives.unit] | (self._negatives.unit < 0)))
 
     def score(self, answers: Tensor, prefix: Prefix) -> tuple[Measure, ...]:
-        """Return the metrics of the answers after a prefix: a unit's links against all pairs without one."""
+        """Return the metrics of the answers after a prefix: a unit's links against all pairs without one.
+
+        A period's are against those of the periods up to it: what it is judged by must not change when others come.
+        """
         positives, negatives = self._asked(prefix)
         sequence = _sequence(self._pairs(positives, negatives))
         linked = np.repeat([1.0, 0.0], [len(positives), len(negatives)])[sequence]
-        unit = np.concatenate([self._unit[positives], np.full(len(negatives), -1)])[sequence]
+        unit = np.concatenate([self._unit[positives], self._negatives.unit[negatives]])[sequence]
         parts = np.concatenate([self._parts[positives], self._negatives.parts[negatives]])[sequence]
-        asked = (unit[:, None] == np.arange(len(self.units))) | (linked == 0)[:, None]
         units = len(self.units)
+        last = np.arange(units) if self.unit_kind == "period" else np.full(units, units)
+        free = (linked == 0)[:, None] & (unit[:, None] <= last)
+        asked = ((linked == 1)[:, None] & (unit[:, None] == np.arange(units))) | free
         labels = torch.from_numpy(linked.astype(np.float32))
         truth = Truth(labels, torch.from_numpy(asked), torch.arange(units), units)
         among = torch.ones(len(sequence), 1, dtype=torch.bool)

@@ -33,7 +33,9 @@ class MultilabelScenario(ManyLabelsScenario):
         graph = opened.data
         if not graph.many_labels:
             raise InputError(f"scenario: data: {graph.name} has one class per node; that is kind: node")
-        super().__init__(opened, settings, split, Facts("graph", {"features": graph.features.shape[1], "rows": "nodes"}))
+        super().__init__(
+            opened, settings, split, Facts("graph", {"features": graph.features.shape[1], "rows": "nodes"})
+        )
 
     def views_of(self, opened: Opened[Graph], settings: Any) -> Views:
         return Views(settings.surroundings(opened.data), settings.view_name, self.items_of, self.training_of)

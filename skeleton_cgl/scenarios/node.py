@@ -39,7 +39,9 @@ class NodeScenario(OneClassScenario):
         graph = opened.data
         if graph.many_labels:
             raise InputError(f"scenario: data: {graph.name} has many labels per node; that is kind: multilabel")
-        super().__init__(opened, settings, split, Facts("graph", {"features": graph.features.shape[1], "rows": "nodes"}))
+        super().__init__(
+            opened, settings, split, Facts("graph", {"features": graph.features.shape[1], "rows": "nodes"})
+        )
 
     def views_of(self, opened: Opened[Graph], settings: Any, view: ViewName) -> Views:
         name = view if view == "so far" else settings.view_name

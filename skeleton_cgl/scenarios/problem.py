@@ -194,17 +194,9 @@ class ManyLabels(BinaryOutputs):
         """Return the mean over the known labels `among` of −log of the probability of each."""
         counted = among & ~targets.isnan()
         each = functional.binary_cross_entropy_with_logits(found, targets.nan_to_num(0), reduction="none")
+        if self.balanced:
+            each = each * _balance(targets, counted)
         return torch.where(counted, each, 0.0).sum(dim=1) / counted.sum(dim=1).clamp(min=1)
-
-    def weights(self, targets: Tensor) -> Tensor:
-        """Return equal weights; balanced: of every sample the mean over its known labels of 1/(as many as say so)."""
-        known = ~targets.isnan()
-        if not self.balanced or not known.any():
-            return _equal_weights(targets)
-        yes = targets.nan_to_num(0)
-        said = torch.where(yes > 0, yes.sum(dim=0), (known & (yes == 0)).sum(dim=0))
-        shares = (known / said.clamp(min=1)).sum(dim=1) / known.sum(dim=1).clamp(min=1)
-        return shares / shares.sum()
 
     def measure(self, answers: Tensor, truth: Truth, among: Tensor, part: str) -> tuple[Measure, ...]:
         """Return both metrics; 0 for a label that is not among what was met, NaN where one is not defined."""
@@ -301,6 +293,15 @@ def _area_by_unit(answers: Tensor, truth: Truth) -> Tensor:
 
 def _equal_weights(targets: Tensor) -> Tensor:
     return torch.full((len(targets),), 1 / max(len(targets), 1), device=targets.device)
+
+
+def _balance(targets: Tensor, counted: Tensor) -> Tensor:
+    """Return (N, O) what makes the yes of a label count as much as its no, and 1 where all say the same."""
+    yes, no = (counted & (targets == value) for value in (1, 0))
+    of_yes, of_no = yes.sum(dim=0), no.sum(dim=0)
+    both = (of_yes > 0) & (of_no > 0)
+    factor = torch.where(yes, (of_yes + of_no) / (2 * of_yes.clamp(min=1)), (of_yes + of_no) / (2 * of_no.clamp(min=1)))
+    return torch.where(both, factor, 1.0)
 
 
 def _refuse_nan(answers: Tensor, among: Tensor) -> None:

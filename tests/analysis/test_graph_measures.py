@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from skeleton_cgl.analysis import Beside, Findings, published_performance, runs
+from skeleton_cgl.analysis.benchmarks import BENCHMARKS
 from skeleton_cgl.analysis.curves import mean_accuracy_matrices
 from skeleton_cgl.analysis.disparity import disparity
 from skeleton_cgl.analysis.fate import accuracy_by_position, extreme_orders
@@ -361,6 +362,6 @@ def test_another_split_than_the_published_one_is_seen_by_its_queries() -> None:
 
 def test_the_published_table_has_every_benchmark_and_positive_forgetting_of_bare() -> None:
     table = published_performance()
-    assert table["dataset"].nunique() == 6
+    assert set(table["dataset"]) == set(BENCHMARKS)
     assert not table.duplicated(["dataset", "method"]).any()
-    assert (table[table["method"] == "bare"]["AF"] > 0).all()
+    assert (table[table["method"] == "bare"]["AF"].dropna() > 0).all()

@@ -129,12 +129,12 @@ def _gcn_layer(backbone: Any, layer: Any, hidden: Tensor, edges: list[Any], adde
     inward, outward = (np.bincount([edge[end] for edge in edges], minlength=NODES) for end in (1, 0))
     rows = [torch.zeros(WIDTH, dtype=torch.float64) for _ in range(NODES)]
     for (source, target, _), more in zip(edges, added, strict=True):
-        share = {
-            "plain": 1.0,
-            "mean": 1 / inward[target],
-            "symmetric": 1 / np.sqrt(inward[target] * outward[source]),
+        own, others = {
+            "plain": (1.0, 1.0),
+            "mean": (1 / inward[target], 1.0),
+            "symmetric": (1 / np.sqrt(inward[target]), 1 / np.sqrt(outward[source])),
         }[backbone.weighting]
-        rows[target] = rows[target] + share * (hidden[source] @ layer.weight + more)
+        rows[target] = rows[target] + own * (others * hidden[source] + more) @ layer.weight
     return torch.stack(rows) + (0 if layer.bias is None else layer.bias)
 
 

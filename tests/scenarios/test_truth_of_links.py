@@ -234,14 +234,14 @@ VIEWS: dict[str, dict[str, Any]] = {
 def _other_links(links: LinkSet, pairs: Pairs, setting: str, prefix: Prefix) -> LinkSet:
     """Return links of which those hidden have changed places with pairs that are not linked, and others are to come.
 
-    What is asked about is the same, and linked where it was not. Validation shows what is linked of its own lesson.
+    What is asked about is the same, and linked where it was not. Validation shows what is linked of the lessons so far.
     """
     unit = unit_of(links, setting)
     late = (unit >= 0) & ~np.isin(unit, units_in(prefix))
     ends, free = links.ends.copy(), links.negatives.copy()
     moved = late & (np.ones(LINKS, dtype=bool) if setting == "time-il" else links.split == TRAINING)
     ends[:, moved] = pairs.spare[:, : moved.sum()]
-    shown = (links.split == VALIDATION) & np.isin(unit, prefix[-1].units)
+    shown = (links.split == VALIDATION) & np.isin(unit, units_in(prefix))
     hidden = np.flatnonzero((unit >= 0) & (links.split != TRAINING) & ~shown & ~moved)
     unlinked = np.flatnonzero(links.negatives_split == TEST)
     count = min(len(hidden), len(unlinked))

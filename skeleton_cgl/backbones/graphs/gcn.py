@@ -54,7 +54,8 @@ class GraphConvolution(nn.Module):
 class GCN(Layered):
     """`depth` times convolution, BatchNorm, ReLU, dropout; each of `width` units.
 
-    Where edges have features, Σ_j a_ij (h_j W + e_ij): e_ij of every layer's own tables, or its own linear map.
+    Where edges have features, every layer has e_ij of its own tables, or of its own linear map, added to the messages:
+    d_i^−½ Σ_j (d_j^−½ h_j + e_ij) W where neighbours are weighted symmetrically, as BeGin has it; otherwise likewise.
 
     preset: of nodes begin (BeGin's 3 × 256), cglb (CGLB's and DRIFT's, of two convolutions), agale (AGALE's, likewise);
     begin-links and begin-graphs (BeGin's 3 × 256 and 4 × 146, and the layers that follow them); or None for the usual
@@ -130,7 +131,7 @@ class GCN(Layered):
         layers = [GraphConvolution(inputs, width, values["bias"], self.times) for inputs, width in pairwise(sizes)]
         self.layers: Sequence[GraphConvolution] = nn.ModuleList(layers)  # type: ignore[assignment]
         self.norms = nn.ModuleList(nn.BatchNorm1d(self.width) for _ in self.layers) if values["batch_norm"] else None
-        self.heed_edges(edge_features, edge_codes, [self.width] * self.depth)
+        self.heed_edges(edge_features, edge_codes, sizes[:-1])
         self.leave(self.width, *(values[name] for name in ("read_out", "after", "after_dropout")))
 
     @classmethod
@@ -191,7 +192,7 @@ class GCN(Layered):
                 hidden = layer.of_sums(paths.rows("sums", sums, level=1), encoder)
             else:
                 hidden = layer(hidden, paths.links[number], self.weighting)
-            of_edges = self.of_edges(marked, paths, number)
+            of_edges = self.of_edges(marked, paths, number, layer.weight)
             if of_edges is not None:
                 hidden = hidden + of_edges
             if self.norms is not None:
