@@ -42,6 +42,10 @@ class Registry:
         """Return all known names: the built-in ones and those that installed packages add."""
         return sorted({*_modules(self.package), *_entry_points(self.group)})
 
+    def knows(self, name: str) -> bool:
+        """Return whether a name is that of a component, built-in or added."""
+        return self.is_built_in(name) or name in _entry_points(self.group)
+
     def is_built_in(self, name: str) -> bool:
         return name in _modules(self.package)
 

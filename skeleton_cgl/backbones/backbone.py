@@ -47,15 +47,19 @@ class Backbone(nn.Module):
         return clips
 
 
+_KINDS = {"clips": CLIP_BACKBONES, "graph": GRAPH_BACKBONES}
+
+
 def backbones_for(takes: str) -> Registry:
     """Return the registry of the backbones that take clips, or graphs."""
-    return {"clips": CLIP_BACKBONES, "graph": GRAPH_BACKBONES}[takes]
+    return _KINDS[takes]
 
 
 def make_backbone(name: str, parameters: Mapping[str, Any], facts: Facts, seed: int) -> Backbone:
     """Return the backbone called `name`, its first weights drawn from `seed`; refuse unknown names and parameters."""
     registry = backbones_for(facts.takes)
-    found: type[Backbone] = registry.find(name)
+    others = [each for each in _KINDS.values() if each is not registry and each.is_built_in(name)]
+    found: type[Backbone] = (registry if registry.knows(name) else (*others, registry)[0]).find(name)
     if found.takes != facts.takes:
         raise InputError(f"backbone {name!r} takes {_plural(found.takes)}; the scenario has {_plural(facts.takes)}")
     with seeded(seed_of("backbone", seed)):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 from torch import Tensor, nn
 
-from skeleton_cgl.backbones.convolution import check_size
+from skeleton_cgl.backbones.convolution import WIDEST
 from skeleton_cgl.backbones.nodes import check_share, dropped
 from skeleton_cgl.backbones.products import times
 from skeleton_cgl.config import did_you_mean
@@ -90,7 +90,8 @@ class Joined(nn.Module):
             raise ValueError(f"unknown read_out {read_out!r}{did_you_mean(str(read_out), READ_OUTS)}")
         check_share("after_dropout", dropout)
         for each in after:
-            check_size(1, each)
+            if type(each) is not int or not 1 <= each <= WIDEST:
+                raise ValueError(f"after must have widths of 1 to {WIDEST}, found {each!r}")
         self.rows, self.read_out, self.dropout = rows, read_out, dropout
         gated = rows == "graphs" and read_out == "gated"
         self.gated = Gated(width) if gated else None

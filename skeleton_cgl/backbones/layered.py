@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from skeleton_cgl.backbones.backbone import Backbone
 from skeleton_cgl.backbones.entering import CodeEncoder, Codes, EdgeEncoder, LinearEncoder, mark_sums
-from skeleton_cgl.backbones.joins import Joined, Rows
+from skeleton_cgl.backbones.joins import READ_OUTS, Joined, Rows
 from skeleton_cgl.backbones.nodes import dropped, normalises, paths_of
 from skeleton_cgl.backbones.products import Times, times
 from skeleton_cgl.graphs.batches import Paths, Places
@@ -73,6 +73,8 @@ class Layered(Backbone):
         """Make what embeddings are joined by, where they are not taken as they are."""
         if not isinstance(after, list | tuple):
             raise ValueError(f"after must be a list of widths, found {after!r}")
+        if self.rows != "graphs" and read_out in READ_OUTS[1:]:
+            raise ValueError(f"read_out: {read_out} is of whole graphs; the scenario has {self.rows}")
         joined = Joined(self.rows, width, read_out, after, dropout)
         if self.rows != "nodes" or after:
             self.join = joined

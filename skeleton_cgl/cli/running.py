@@ -2,12 +2,15 @@
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from skeleton_cgl.cli.options import Changes, Cluster, Mix, NewStore, Retry, StoreFile, StudyFile, Traceback, Workers
+from skeleton_cgl.errors import InputError
 
 running = typer.Typer()
 
@@ -36,10 +39,11 @@ def run(
 
     asked = Study.from_file(study, changes or ())
     store = store or Path("results") / f"{asked.name}.db"
-    if dry_run:
-        typer.echo(str(forecast(asked, store)))
-        return
-    results = asked.run(store, workers=workers, cluster=cluster, tree=not no_tree, retry=retry, mix=mix)
+    with _naming(study):
+        if dry_run:
+            typer.echo(str(forecast(asked, store)))
+            return
+        results = asked.run(store, workers=workers, cluster=cluster, tree=not no_tree, retry=retry, mix=mix)
     _conclude(results, traceback)
 
 
@@ -70,12 +74,26 @@ def search(
 
     asked = Search.from_file(study, changes or ())
     store = store or Path("results") / f"{asked.name}.db"
-    results, choices = run_search(asked, store, workers=workers, cluster=cluster, retry=retry, mix=mix)
+    with _naming(study):
+        results, choices = run_search(asked, store, workers=workers, cluster=cluster, retry=retry, mix=mix)
     if choices:
         typer.echo(describe_choices(asked, choices))
         write_fragment(asked, choices, out)
         typer.echo(f"{out}: the winners; `include: {out.name}` puts them into a study file beside it")
     _conclude(results, traceback)
+
+
+@contextmanager
+def _naming(file: Path) -> Iterator[None]:
+    """Within: a refusal that begins with a field of the study is told with the study's file before it."""
+    from skeleton_cgl.study import Study
+
+    try:
+        yield
+    except InputError as error:
+        if str(error).partition(":")[0] in Study.model_fields:
+            raise InputError(f"{file}: {error}") from error
+        raise
 
 
 def _conclude(results: Any, traceback: bool) -> None:

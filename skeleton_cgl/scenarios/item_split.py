@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field, model_validator
 
+from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.graphs.items import Items
 from skeleton_cgl.parts import NAMES, UNUSED
@@ -65,14 +66,25 @@ def divide_items(split: ItemSplit, opened: Opened[Any], cells: np.ndarray, names
     elif split.by == "file":
         parts = _from_file(Path(str(split.file)), split.mask, items)[opened.order]
     elif split.by == "class":
+        refuse_named_groups(split)
         parts = np.full(len(items), UNUSED)
         used = cells >= 0
         parts[used] = divide_within(split, cells[used], names)
     else:
-        numbers = {name: groups.numbers for name, groups in items.groups.items()}
-        parts = divide_by_groups(split, numbers)
+        parts = _by_groups(split, items)
     parts[cells < 0] = UNUSED
     return parts
+
+
+def _by_groups(split: ItemSplit, items: Items) -> np.ndarray:
+    numbers = {name: groups.numbers for name, groups in items.groups.items()}
+    if split.by not in numbers:
+        known = did_you_mean(split.by, ["auto", "class", "file", "published", *numbers])
+        raise InputError(f"scenario: split: by {split.by!r}: no such groups{known}")
+    try:
+        return divide_by_groups(split, numbers)
+    except InputError as error:
+        raise InputError(f"scenario: {error}") from error
 
 
 def refuse_named_groups(split: ItemSplit) -> None:

@@ -22,7 +22,7 @@ from skeleton_cgl.scenarios.graph_units import Periods, Units, domains_of, perio
 from skeleton_cgl.scenarios.item_split import ItemSplit, divide_items, refuse_empty_parts
 from skeleton_cgl.scenarios.labelled import score_parts
 from skeleton_cgl.scenarios.lessons import Order, Prefix, Task, as_task, describe, task_lessons, units_named
-from skeleton_cgl.scenarios.link_pairs import drawn_negatives, given_negatives, links_of
+from skeleton_cgl.scenarios.link_pairs import Negatives, drawn_negatives, given_negatives, links_of
 from skeleton_cgl.scenarios.measures import Measure
 from skeleton_cgl.scenarios.opened import Opened, shuffled
 from skeleton_cgl.scenarios.pair_views import PairViews
@@ -107,6 +107,7 @@ class LinkPredictionScenario:
         if negatives is not None and "negatives" in settings.model_fields_set:
             raise InputError(f"scenario: negatives: {links.name} came with its own; drop it")
         self._negatives = negatives or drawn_negatives(links, self._unit, units.names, settings.negatives, split.seed)
+        _refuse_few(settings, self._negatives)
         connections = Connections(links.ends, links.nodes, False, _features(links, settings), settings.self_loops)
         self.facts = Facts("graph", {"features": connections.width, "rows": "pairs"}, join="product")
         self._ends = links.ends
@@ -232,6 +233,21 @@ def _features(links: LinkSet, settings: LinkPredictionSettings) -> Features | No
             raise InputError("scenario: leaking_degrees: the features are given; it goes with features: degrees")
         return degrees(links.ends, links.nodes, directed=False)
     return links.features if given else None
+
+
+def _refuse_few(settings: LinkPredictionSettings, negatives: Negatives) -> None:
+    """Refuse a k beyond the negatives that are asked about at any time, with which every link would be a hit."""
+    for part in (TEST, VALIDATION):
+        there = negatives.parts == part
+        asked, when = int(there.sum()), ""
+        if settings.setting == "time-il" and (negatives.unit >= 0).all():
+            # Those of later periods are not asked about after the first.
+            asked, when = int((there & (negatives.unit == 0)).sum()), " after the first period"
+        if asked < settings.k:
+            raise InputError(
+                f"scenario: k: expected at most the {asked} {NAMES[part]} pairs without a link that are asked "
+                f"about{when}, found {settings.k}"
+            )
 
 
 def _samples(pool: "GraphPool", ids: np.ndarray, linked: int) -> Samples:
