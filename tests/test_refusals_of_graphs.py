@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 
 from tests.conftest import Run
+from tests.refused import refused
 from tests.scenarios.graphs import CLASSES, NODES, label_graph, node_graph, write_npz
 
 NODE, LABELS = node_graph(), label_graph()
@@ -21,22 +21,14 @@ ALIKE_IN_B = np.where((LABELS.groups["domain"].numbers == 1)[:, None], np.arange
 NO_TEST = np.where(NODE.labels == 3, np.arange(NODES) % 2, np.arange(NODES) % 3)
 
 
+def _orders(fields: dict[str, Any]) -> dict[str, Any]:
+    return {"orders": fields["orders"]} if "orders" in fields else {}
+
+
 def changed(array: np.ndarray, place: Any, value: Any, kind: Any = None) -> np.ndarray:
     found = array.astype(kind or array.dtype)
     found[place] = value
     return found
-
-
-def refused(run: Run, folder: Path, scenario: dict[str, Any], orders: Any = None) -> str:
-    """Return the one line in which a study is refused; nothing is printed else, and no store is left."""
-    fields = {"name": "x", "scenario": scenario, "methods": ["bare"], **({"orders": orders} if orders else {})}
-    (folder / "x.yaml").write_text(yaml.safe_dump(fields))
-    code, printed, errors = run("run", folder / "x.yaml", "--store", folder / "x.db", "--dry-run")
-    assert (code, printed) == (2, "")
-    (line,) = errors.splitlines()
-    assert line.startswith("error: ")
-    assert not (folder / "x.db").exists()
-    return line
 
 
 @pytest.mark.parametrize(
@@ -165,4 +157,4 @@ def test_a_wrong_scenario_is_refused_with_its_field(
         content = {**stored, "labels": labels}
     np.savez(path, **content)
     scenario = {name: value for name, value in fields.items() if name not in ("labels", "orders")}
-    assert reason in refused(run, tmp_path, {"kind": "node", "data": str(path), **scenario}, fields.get("orders"))
+    assert reason in refused(run, tmp_path, {"kind": "node", "data": str(path), **scenario}, **_orders(fields))
