@@ -94,17 +94,28 @@ def drawn_negatives(links: LinkSet, unit: np.ndarray, keys: tuple[str, ...], eac
     for number, key in enumerate(keys):
         nodes = np.unique(links.ends[:, unit == number])
         random = np.random.default_rng(seed_of("negatives", seed, key))
-        found = _free_pairs(nodes, 2 * each, taken, links.nodes, random)
+        free = _number_free(nodes, taken, links.nodes)
+        found = _free_pairs(nodes, 2 * each, taken, links.nodes, random) if 2 * each <= free else None
         if found is None:
             raise InputError(
-                f"scenario: negatives: the {len(nodes)} nodes of {key!r} have no {2 * each} pairs without a link to "
-                "draw; take fewer"
+                f"scenario: negatives: {each} for test and as many for validation are too many to draw for {key!r}: "
+                f"its {len(nodes)} nodes have {free} pairs without a link; take fewer"
             )
         taken = np.sort(np.concatenate([taken, pair_keys(found, links.nodes, directed=False)]))
         pairs.append(found)
         units.append(np.full(2 * each, number))
     parts = np.tile(np.repeat([TEST, VALIDATION], each), len(keys))
     return Negatives(np.concatenate(pairs, axis=1), np.concatenate(units), parts)
+
+
+def _number_free(nodes: np.ndarray, taken: np.ndarray, all_nodes: int) -> int:
+    """Return how many pairs of nodes are not taken."""
+    inside = np.zeros(all_nodes, dtype=bool)
+    inside[nodes] = True
+    proper = taken // all_nodes != taken % all_nodes
+    return len(nodes) * (len(nodes) - 1) // 2 - int(
+        (inside[taken // all_nodes] & inside[taken % all_nodes] & proper).sum()
+    )
 
 
 def _free_pairs(
