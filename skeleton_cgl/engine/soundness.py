@@ -1,8 +1,9 @@
 """What can be seen of studies and records whether they can be true. Each function refuses with a ValueError that says
 what does not fit; who calls it says where."""
 
+import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,18 @@ def check_record(record: Record) -> None:
     if not (0 <= made.seconds < np.inf) or (made.kept is not None and made.kept < 0):
         raise ValueError(f"expected seconds and bytes kept from 0 on, found {made.seconds} and {made.kept}")
     check_answers(record)
+
+
+def check_scores(scores: Iterable[Measure], metrics: Iterable[str], units: int) -> None:
+    """Refuse scores that are not a number from 0 to 1 per unit for every metric, on test and on validation."""
+    sizes = {}
+    for score in scores:
+        sizes[score.part, score.metric] = len(score.values)
+        _check_score(score)
+    for part, metric in itertools.product(QUERIED, metrics):
+        if sizes.get((part, metric)) != units:
+            found = sizes.get((part, metric), "none")
+            raise ValueError(f"{part} {metric}: expected values of {units} units, found {found}")
 
 
 def _check_score(score: Measure) -> None:

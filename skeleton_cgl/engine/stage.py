@@ -15,7 +15,9 @@ from skeleton_cgl.blame import blamed
 from skeleton_cgl.engine.fingerprint import fingerprint, source_digest
 from skeleton_cgl.engine.plan import Stage
 from skeleton_cgl.engine.record import Facts, Made, Record
+from skeleton_cgl.engine.soundness import check_scores
 from skeleton_cgl.engine.study import Study
+from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.state import from_bytes, to_bytes
 from skeleton_cgl.process import settle
 from skeleton_cgl.scenarios.measures import Measure, answers_of, untrained
@@ -80,7 +82,7 @@ def learn_branch(
             learner.learn(scenario.experience(stage.prefix), stage.seed(study), told)
             # The prefix is the plan's: nothing that a method can write decides what is asked, or how it is scored.
             answers = learner.answer(scenario.queries(stage.prefix), seed_of("answers", stage.seed(study)))
-            scores = (*scenario.score(answers, stage.prefix), *_untrained(study, scenario, stage))
+            scores = (*_scores(scenario, answers, stage), *_untrained(study, scenario, stage))
             seconds = time.perf_counter() - started
             state = to_bytes(learner.state()) if stage.key in branch.kept else None
             remembered = _size(learner.method.state())
@@ -103,6 +105,16 @@ def learn_branch(
     return outcomes
 
 
+def _scores(scenario: Scenario, answers: Tensor, stage: Stage) -> tuple[Measure, ...]:
+    """Return the worth of answers; refuse scores that no table could be made of."""
+    scores = scenario.score(answers, stage.prefix)
+    try:
+        check_scores(scores, scenario.problem.metrics, len(scenario.units))
+    except ValueError as error:
+        raise InputError(f"scenario {type(scenario).__name__}: score: {error}") from error
+    return scores
+
+
 def _untrained(study: Study, scenario: Scenario, stage: Stage) -> tuple[Measure, ...]:
     """Return what the learner of a first stage knew of domains before: what forward transfer is counted from."""
     if scenario.unit_kind != "domain" or len(stage.prefix) > 1:
@@ -112,7 +124,7 @@ def _untrained(study: Study, scenario: Scenario, stage: Stage) -> tuple[Measure,
     answers = learner.answer(scenario.queries(stage.prefix), seed_of("answers", stage.seed(study)))
     return tuple(
         replace(score, metric=untrained(score.metric), counts=None, answered=None)
-        for score in scenario.score(answers, stage.prefix)
+        for score in _scores(scenario, answers, stage)
     )
 
 

@@ -7,6 +7,7 @@ from skeleton_cgl.blame import blaming
 from skeleton_cgl.config import Checked, check
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.registry import SCENARIOS
+from skeleton_cgl.scenarios.problem import Problem
 from skeleton_cgl.scenarios.scenario import Scenario
 
 
@@ -32,11 +33,28 @@ def check_scenario(fields: Mapping[str, Any], where: str = "scenario") -> Scenar
     kind = fields.get("kind", "skeleton")
     if not isinstance(kind, str):
         raise InputError(f"{where}: kind: expected a name, found {kind!r}")
-    return check(dict(fields), SCENARIOS.find(kind), where)
+    settings = SCENARIOS.find(kind)
+    if "kind" not in settings.model_fields:
+        raise InputError(f"{where}: kind: {settings.__name__} has no field `kind`; expected `kind: str` in it")
+    return check(dict(fields), settings, where)
 
 
 def make_scenario(fields: Mapping[str, Any], seed: int, repeat: int = 0) -> Scenario:
     """Return the scenario these fields describe in a repeat, what it draws drawn from `seed`."""
     settings = check_scenario(fields).of_repeat(repeat)
     with blaming(f"scenario {fields.get('kind', 'skeleton')!r}", settings):
-        return settings.make(seed)
+        scenario = settings.make(seed)
+    _refuse_incomplete(scenario, Scenario)
+    _refuse_incomplete(scenario.problem, Problem)
+    return scenario
+
+
+def _refuse_incomplete(made: object, protocol: type[Any]) -> None:
+    """Refuse what lacks something that all scenarios, or all problems, have: long work would meet it late."""
+    expected = (*protocol.__annotations__, *(name for name in vars(protocol) if not name.startswith("_")))
+    missing = [f"`{name}`" for name in expected if not hasattr(made, name)]
+    if missing:
+        kind, where = protocol.__name__, protocol.__module__.replace(".", "/")
+        raise InputError(
+            f"{kind.lower()} {type(made).__name__}: no {', '.join(missing)}; `{kind}` in {where}.py says what each is"
+        )

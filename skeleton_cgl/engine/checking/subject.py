@@ -7,7 +7,7 @@ from typing import Any, Literal
 from skeleton_cgl.backbones.backbone import backbones_for
 from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.registry import CLIP_BACKBONES, GRAPH_BACKBONES, METHODS, Registry
+from skeleton_cgl.registry import CLIP_BACKBONES, GRAPH_BACKBONES, METHODS, SCENARIOS, Registry
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,19 @@ def find_subject(name: str, parameters: Mapping[str, Any] | None = None, data: s
             known = [each for registry in registries for each in registry.names()]
             raise InputError(f"unknown method or backbone {name!r}{did_you_mean(name, known)}")
         missing = all("found none" in str(reason) for reason in reasons)
-        raise InputError(f"{name}: no class derived from Method or from Backbone in it") if missing else reasons[0]
+        raise _neither(name) if missing else reasons[0]
     registry, kind = found[0]
     takes = "clips" if registry is METHODS else kind.takes
     return Subject("method" if registry is METHODS else "backbone", name, dict(parameters or {}), data or takes)
+
+
+def _neither(name: str) -> InputError:
+    """Return what to say of a file without a method or backbone; of a scenario's, how that is tried."""
+    try:
+        scenario = SCENARIOS.find(name).__name__
+    except InputError:
+        return InputError(f"{name}: no class derived from Method or from Backbone in it")
+    return InputError(
+        f"{name}: {scenario} is of a scenario, and methods and backbones are checked; a study with `kind: {name}` "
+        "tries it, and `run STUDY --dry-run` whether it can be made"
+    )
