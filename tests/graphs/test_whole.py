@@ -19,8 +19,8 @@ FEATURES = np.arange(16, dtype=np.float32).reshape(8, 2)
 EDGE_FEATURES = np.arange(14, dtype=np.float32).reshape(7, 2)
 
 
-def graphs(self_loops: bool = True, numbers: np.ndarray | None = None) -> Graphs:
-    return Graphs.of(STARTS, EDGES, FEATURES, self_loops, EDGE_FEATURES, numbers)
+def graphs(self_loops: bool = True) -> Graphs:
+    return Graphs.of(STARTS, EDGES, FEATURES, self_loops, EDGE_FEATURES)
 
 
 def parts_of(found: Graphs) -> list[Any]:
@@ -100,11 +100,12 @@ def test_tables_are_read_out_graph_by_graph() -> None:
 
 
 def test_graphs_are_asked_for_by_their_numbers() -> None:
-    found = graphs(numbers=np.array([3, 10, 12]))
-    assert parts_of(found.rows(torch.tensor([12, 3]))) == [parts_of(found)[2], parts_of(found)[0]]
-    for missing in (0, 11, 13):
+    found = graphs().numbered(np.array([0, 2]))
+    assert parts_of(found) == [parts_of(graphs())[row] for row in (0, 2)]
+    assert parts_of(found.rows(torch.tensor([2, 0]))) == parts_of(found)[::-1]
+    for missing in (1, 3):
         with pytest.raises(InputError, match=f"sample {missing} is not among these graphs"):
-            found.rows(torch.tensor([10, missing]))
+            found.rows(torch.tensor([0, missing]))
 
 
 def test_what_is_asked_for_a_second_time_is_kept_for_a_third() -> None:
