@@ -4,6 +4,7 @@ What is hidden, the links of test and validation, is in no graph, no degree and 
 """
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -14,14 +15,14 @@ from torch import Tensor
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.graphs.graph import Graph
 from skeleton_cgl.graphs.items import Features
-from skeleton_cgl.graphs.link_set import LinkSet
+from skeleton_cgl.graphs.link_set import LinkSet, pair_keys
 from skeleton_cgl.parts import NAMES, TEST, VALIDATION
 from skeleton_cgl.scenarios.connections import Connections, degrees
 from skeleton_cgl.scenarios.graph_settings import DataSettings
 from skeleton_cgl.scenarios.graph_units import Periods, Units, domains_of, periods_of
 from skeleton_cgl.scenarios.item_split import ItemSplit, divide_items, refuse_empty_parts
 from skeleton_cgl.scenarios.labelled import score_parts
-from skeleton_cgl.scenarios.lessons import Order, Prefix, Task, as_task, describe, task_lessons, units_named
+from skeleton_cgl.scenarios.lessons import Order, Prefix, as_task, describe, task_lessons, units_named
 from skeleton_cgl.scenarios.link_pairs import Negatives, drawn_negatives, given_negatives, links_of
 from skeleton_cgl.scenarios.measures import Measure
 from skeleton_cgl.scenarios.opened import Opened, shuffled
@@ -110,7 +111,7 @@ class LinkPredictionScenario:
         _refuse_few(settings, self._negatives)
         connections = Connections(links.ends, links.nodes, False, _features(links, settings), settings.self_loops)
         self.facts = Facts("graph", {"features": connections.width, "rows": "pairs"}, join="product")
-        self._ends = links.ends
+        self._ends, self._nodes = links.ends, links.nodes
         self._views = PairViews(
             connections,
             self._unit,
@@ -150,38 +151,41 @@ class LinkPredictionScenario:
 
     def experience(self, prefix: Prefix) -> Experience:
         """Return what a learner may see of the last lesson of a prefix: links, and as many pairs without one."""
-        own = prefix[-1].units
-        linked = self._views.training_of(own)
+        linked = self._views.training_of(prefix[-1].units)
         return Experience(
             lesson=prefix[-1],
-            keys=tuple(self.units[unit].key for unit in own),
+            keys=tuple(self.units[unit].key for unit in prefix[-1].units),
             outputs=(0,),
             training=_samples(self._views.pool(prefix), self._views.numbers(linked), len(linked)),
             validation=self._validation(prefix),
         )
 
     def _validation(self, prefix: Prefix) -> Samples:
-        """Return the validation samples of the last lesson of a prefix, in a pool of those of all its lessons.
+        """Return what the last lesson is validated on, in a pool that also has what earlier ones were.
 
-        They are numbered one lesson after the other, so that one who keeps some finds them again.
+        A pair has its key as its number, in all lessons, which does not tell whether it is linked.
         """
-        chosen = [self._validated(lesson.units) for lesson in prefix]
-        pairs = np.concatenate([self._pairs(*each) for each in chosen], axis=1)
-        hidden, free = chosen[-1]
-        ids = np.arange(pairs.shape[1] - len(hidden) - len(free), pairs.shape[1])
-        return _samples(self._views.asked(prefix, pairs), ids, len(hidden))
+        hidden, free = self._validated([unit for lesson in prefix for unit in lesson.units])
+        pairs = self._pairs(hidden, free)
+        numbers, first = np.unique(self._keys(pairs), return_index=True)
+        own_hidden, own_free = self._validated(prefix[-1].units)
+        ids = self._keys(self._pairs(own_hidden, own_free))
+        return _samples(self._views.asked(prefix, pairs[:, first], numbers), ids, len(own_hidden))
 
-    def _validated(self, units: Task) -> tuple[np.ndarray, np.ndarray]:
-        """Return the hidden links and the negatives that a lesson is validated on."""
+    def _validated(self, units: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the links and the negatives that lessons of some units are validated on."""
         hidden = np.isin(self._unit, units) & (self._parts == VALIDATION)
         free = np.isin(self._negatives.unit, (*units, -1)) & (self._negatives.parts == VALIDATION)
         return np.flatnonzero(hidden), np.flatnonzero(free)
+
+    def _keys(self, pairs: np.ndarray) -> np.ndarray:
+        return pair_keys(pairs, self._nodes, directed=False)
 
     def queries(self, prefix: Prefix) -> Queries:
         """Return all queries, links that are hidden and pairs without one; of periods, those that have come."""
         positives, negatives = self._asked(prefix)
         pairs = self._pairs(positives, negatives)
-        pool = self._views.asked(prefix, pairs[:, _sequence(pairs)])
+        pool = self._views.asked(prefix, pairs[:, _sequence(pairs)], np.arange(pairs.shape[1]))
         return Queries(pool, torch.arange(pairs.shape[1]), torch.full((pairs.shape[1],), -1))
 
     def _pairs(self, positives: np.ndarray, negatives: np.ndarray) -> np.ndarray:

@@ -132,10 +132,10 @@ class PairViews:
                 self._pools.popitem(last=False)
         return self._pools[called]
 
-    def asked(self, prefix: Prefix, pairs: np.ndarray) -> GraphPool:
-        """Return pairs (2, P) as samples 0 to P − 1 on the graph of a prefix."""
+    def asked(self, prefix: Prefix, pairs: np.ndarray, numbers: np.ndarray) -> GraphPool:
+        """Return pairs (2, P) as samples of these ascending numbers (P,) on the graph of a prefix."""
         seen = self._links.ends[:, self._seen(prefix)]
-        return GraphPool(self._links.places(seen, pairs.T.copy(), np.arange(pairs.shape[1])))
+        return GraphPool(self._links.places(seen, pairs.T.copy(), numbers))
 
     def _made(self, prefix: Prefix) -> PairPool:
         draws = self._draws(prefix)

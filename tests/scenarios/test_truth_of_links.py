@@ -234,7 +234,7 @@ VIEWS: dict[str, dict[str, Any]] = {
 def _other_links(links: LinkSet, pairs: Pairs, setting: str, prefix: Prefix) -> LinkSet:
     """Return links of which those hidden have changed places with pairs that are not linked, and others are to come.
 
-    What is asked about is the same, and linked where it was not. Validation shows what is linked of the lessons so far.
+    What is asked about is the same, and linked where it was not. Validation has shown what is linked of its lessons.
     """
     unit = unit_of(links, setting)
     late = (unit >= 0) & ~np.isin(unit, units_in(prefix))
@@ -449,21 +449,28 @@ def test_training_draws_pairs_anew_that_are_not_known_to_be_linked_and_may_be_hi
     assert hit > 50
 
 
+@pytest.mark.parametrize("negatives", [True, False], ids=["published", "drawn"])
 @pytest.mark.parametrize("view", VIEWS)
-def test_what_is_remembered_by_number_is_found_as_it_was_in_later_lessons(view: str) -> None:
-    scenario = predicted(link_set(Pairs.drawn(), negatives=False), **VIEWS[view], negatives=40)
-    before: list[tuple[Tensor, np.ndarray]] = []
+def test_what_is_remembered_by_number_is_found_as_it_was_in_later_lessons(view: str, negatives: bool) -> None:
+    """Of training and of validation: Joint, and who stops early by all that was seen, validate on past lessons too."""
+    drawn = {} if negatives else {"negatives": 40}
+    scenario = predicted(link_set(Pairs.drawn(), negatives=negatives), **VIEWS[view], **drawn)
+    trained: list[tuple[Tensor, np.ndarray]] = []
+    validated: list[tuple[Tensor, np.ndarray]] = []
     for prefix in prefixes(scenario):
         experience = scenario.experience(prefix)
-        before.append((experience.training.ids, at(experience.training)))
-        for ids, pairs in before:
-            held = experience.training.pool.whole().rows(ids)
-            assert np.array_equal(ends_of(held), pairs)
-            again = ends_of(experience.training.pool.drawn(ids, np.random.default_rng(7)))
+        training, validation = experience.training, experience.validation
+        trained.append((training.ids, at(training)))
+        validated.append((validation.ids, at(validation)))
+        for samples, before in ((training, trained), (validation, validated)):
+            for ids, pairs in before:
+                assert np.array_equal(at(replace(samples, ids=ids)), pairs)
+        for ids, pairs in trained:
+            again = ends_of(training.pool.drawn(ids, np.random.default_rng(7)))
             linked = ids.numpy() % 2 == 0
             assert np.array_equal(again[:, linked], pairs[:, linked])
     # No sample has the number of another.
-    every = torch.cat([ids for ids, _ in before])
+    every = torch.cat([ids for ids, _ in trained])
     assert len(every.unique()) == len(every)
 
 
