@@ -2,12 +2,16 @@
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from skeleton_cgl import Study
+from skeleton_cgl.engine.record import same_content
+from skeleton_cgl.engine.run import run_study
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.scenarios.measures import Measure
 from skeleton_cgl.skeletons import write_archive
 from skeleton_cgl.skeletons.sources.synthetic import SyntheticSource
+from tests.core.cases import records_of
 
 METHODS = ["bare", "joint", "replay", "ewc", "mas", "twp", "lwf", "gem"]
 
@@ -30,6 +34,18 @@ def small_study(folder: Path, **changes: object) -> Study:
         "training": {"epochs": 2, "learning_rate": 0.01, "device": "cpu"},
     }
     return Study(**{**fields, **changes})
+
+
+def run(study: Study, path: Path, **how: Any) -> Path:
+    """Run a study into a store; return its path. Nothing in it may fail."""
+    _, summary = run_study(study, path, progress=False, **how)
+    assert not summary.failures
+    return path
+
+
+def same_records(one: Path, other: Path) -> bool:
+    mine, others = records_of(one), records_of(other)
+    return mine.keys() == others.keys() and all(same_content(mine[key], others[key]) for key in mine)
 
 
 def contents(store: Path) -> dict[str, tuple]:

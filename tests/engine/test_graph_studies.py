@@ -10,14 +10,13 @@ import pytest
 
 from skeleton_cgl import Study
 from skeleton_cgl.engine.plan import make_plan
-from skeleton_cgl.engine.record import same_content
-from skeleton_cgl.engine.run import run_study
 from skeleton_cgl.graphs.batches import Places
 from skeleton_cgl.graphs.graph import Graph
 from skeleton_cgl.learning.learner import Batch
 from skeleton_cgl.scenarios.opened import open_shuffled
 from skeleton_cgl.scenarios.scenario import Samples
 from tests.core.cases import GROUP_ORDERS, TASK_ORDERS, records_of
+from tests.engine.studies import run, same_records
 from tests.scenarios.graphs import label_graph, node_graph, write_npz
 
 # Dask's scheduler leaves closing some of its sockets to the garbage collector.
@@ -97,17 +96,6 @@ CASES = [
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("graph studies")
-
-
-def run(study: Study, path: Path, **how: Any) -> Path:
-    _, summary = run_study(study, path, progress=False, **how)
-    assert not summary.failures
-    return path
-
-
-def same_records(one: Path, other: Path) -> bool:
-    mine, others = records_of(one), records_of(other)
-    return mine.keys() == others.keys() and all(same_content(mine[key], others[key]) for key in mine)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics import roc_auc_score
 from torch import Tensor
 
 from skeleton_cgl.errors import InputError
@@ -481,3 +482,30 @@ def test_a_scenario_of_pairs_that_is_sent_to_a_worker_hands_out_the_same(view: s
     for prefix in prefixes(scenario):
         assert content(sent, prefix) == content(scenario, prefix)
         assert digests_of(sent.experience(prefix)) == digests_of(scenario.experience(prefix))
+
+
+@pytest.mark.parametrize("setting", ["domain-il", "time-il"])
+def test_a_unit_is_scored_by_its_links_against_all_pairs_without_one(setting: str) -> None:
+    """Hits@K by OGB's definition and ROC-AUC by scikit-learn, with ties, of answers to queries as they are asked."""
+    links = link_set(Pairs.drawn(), negatives=False)
+    scenario = predicted(links, setting=setting, negatives=40, k=7)
+    unit, parts = unit_of(links, setting), {"test": TEST, "validation": VALIDATION}
+    for prefix in prefixes(scenario):
+        asked = keys_of(at(scenario.queries(prefix)))
+        answers = np.round(np.random.default_rng(8).normal(size=len(asked)), 1)
+        given = dict(zip(asked.tolist(), answers.tolist(), strict=True))
+        here = range(DOMAINS) if setting == "domain-il" else units_in(prefix)
+        for measure in scenario.score(torch.from_numpy(answers)[:, None].float(), prefix):
+            own = scenario._negatives.parts == parts[measure.part]
+            free = [given[key] for key in keys_of(scenario._negatives.pairs[:, own]).tolist() if key in given]
+            assert len(free) == 40 * len(here)
+            for number, value in enumerate(measure.values):
+                chosen = (unit == number) & (links.split == parts[measure.part])
+                if number not in here:
+                    assert np.isnan(value)
+                    continue
+                linked = [given[key] for key in keys_of(links.ends[:, chosen]).tolist()]
+                border = sorted(free, reverse=True)[7 - 1]
+                hits = sum(each > border for each in linked) / len(linked)
+                area = roc_auc_score([1] * len(linked) + [0] * len(free), linked + free)
+                assert value == pytest.approx({"hits@7": hits, "roc_auc": area}[measure.metric])
