@@ -1,7 +1,7 @@
-"""Joint training on Aromaticity (CGLB's 15 tasks of two counts, class-il), with one split and with one drawn anew for every task.
+"""Joint training on Aromaticity as CGLB has it, with one split, and with one drawn anew for every task.
 
 CGLB's code divides the molecules anew whenever a task comes, so that most of what it tests on was learned from before.
-For every repeat, the score after the last task both ways, and of a learner that got all classes at once:
+For every repeat, the score after the last of 15 tasks of two counts (class-il), both ways:
 
     python experiments/joint_reshuffled.py data/molecules/aromatic_atom_count.csv --repeats 3
 """
@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def joint(options: Any, repeat: int, seeds: list[int]) -> float:
-    """Return the accuracy, classes counting equally, after learning all classes so far, task by task, split by seeds."""
+    """Return the accuracy, classes counting equally, after learning all classes so far in turn, divided by seeds."""
     training = Training(epochs=options.epochs, batch_size=128, patience=10, monitor="score")
     learner = make_learner(scenario_of(options.data, seeds[0]), "skeleton-gcn", "bare", training, repeat)
     for task, seed in enumerate(seeds):

@@ -177,7 +177,7 @@ CASES = (
     _sets("link", "links", setting="time-il", periods=2, features="degrees", score="micro_accuracy"),
     _sets("link-prediction", "links", "replay", setting="domain-il", negatives=30, k=10),
     _sets("link-prediction", "links", "gem", setting="domain-il", negatives=30, features="degrees", score="roc_auc"),
-    _sets("link-prediction", "links", setting="time-il", periods=2, negatives=30, joins_base=0.5),
+    _sets("link-prediction", "links", setting="time-il", periods=2, negatives=30, k=10, joins_base=0.5),
     _sets("graph", "graphs", "replay"),
     _sets("graph", "graphs", "joint", setting="domain-il"),
     _sets("graph", "graphs", setting="time-il", periods=2),

@@ -233,33 +233,37 @@ def test_classes_count_equally_and_other_samples_do() -> None:
 
 @settings(max_examples=25)
 @given(seed=st.integers(0, 999), columns=st.integers(1, 4))
-def test_balanced_weights_of_many_labels_sum_to_one_and_leave_out_who_has_none(seed: int, columns: int) -> None:
+def test_the_yes_and_the_no_of_a_balanced_label_count_equally_whatever_other_labels_say(
+    seed: int, columns: int
+) -> None:
     random = torch.Generator().manual_seed(seed)
-    targets = torch.randint(2, (30, columns), generator=random).float()
-    targets[torch.rand(30, columns, generator=random) < 0.4] = torch.nan
-    weights = ManyLabels(balanced=True).weights(targets)
-    assert float(weights.sum()) == pytest.approx(1)
-    known = ~targets.isnan()
-    assert torch.equal(weights == 0, ~known.any(dim=1))
-    expected = []
-    for row in range(30):
-        own = [sum(targets[:, label] == targets[row, label]) for label in range(columns) if known[row, label]]
-        expected.append(sum(1 / float(count) for count in own) / max(len(own), 1))
-    np.testing.assert_allclose(weights, np.array(expected) / sum(expected), rtol=1e-5)
+    targets = (torch.rand(30, columns, generator=random) < 0.2).float()
+    targets[0], targets[1] = 1, 0
+    found = torch.zeros(30, columns, requires_grad=True)
+    problem, among = ManyLabels(balanced=True), torch.ones(30, columns).bool()
+    (problem.losses(found, targets, among) * problem.weights(targets)).sum().backward()
+    # Where all answers are alike, the slope by each is what it counts.
+    counted = found.grad.abs()
+    for label in range(columns):
+        yes = targets[:, label] == 1
+        assert float(counted[yes, label].sum()) == pytest.approx(float(counted[~yes, label].sum()), rel=1e-4)
+    assert torch.equal(problem.weights(targets), torch.full((30,), 1 / 30))
 
 
 def test_a_balanced_label_counts_as_with_the_weight_of_a_yes_that_is_usual() -> None:
     """With pos_weight = no/yes, as published code has it, but for the scale of the loss."""
-    targets = torch.tensor([1.0, 0, 0, 1, 0, 0, 0, NAN])[:, None]
-    found, known = drawn(2, 8, 1), ~targets[:, 0].isnan()
+    targets = torch.tensor([1.0, 0, 0, 1, 0, 0, 0])[:, None]
+    found = drawn(2, 7, 1)
     problem = ManyLabels(balanced=True)
-    among = torch.ones(8, 1).bool()
+    among = torch.ones(7, 1).bool()
     loss = (problem.weights(targets) * problem.losses(found, targets, among)).sum()
     usual = torch.nn.functional.binary_cross_entropy_with_logits(
-        found[known], targets[known], pos_weight=torch.tensor(5 / 2), reduction="sum"
+        found, targets, pos_weight=torch.tensor(5 / 2), reduction="sum"
     )
     torch.testing.assert_close(loss, usual / (2 * 5))
-    assert ManyLabels().weights(targets).tolist() == [1 / 8] * 8
+    alike = torch.ones(3, 1)
+    plain, balanced = (each.losses(found[:3], alike, among[:3]) for each in (ManyLabels(), problem))
+    assert torch.equal(plain, balanced), "where all say the same, there is nothing to balance"
 
 
 def test_the_loss_of_many_labels_is_the_mean_over_those_known_and_allowed() -> None:
