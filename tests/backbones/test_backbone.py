@@ -129,7 +129,9 @@ def test_a_backbone_that_asks_for_what_the_scenario_lacks_is_refused() -> None:
     [
         ("graph", "skeleton_cgl.backbones.clips.gcn:GCN", "takes clips; the scenario has graphs"),
         ("clips", "skeleton_cgl.backbones.graphs.gcn:GCN", "takes graphs; the scenario has clips"),
-        ("graph", "stgcn", "unknown backbone 'stgcn'; "),
+        ("graph", "stgcn", "backbone 'stgcn' takes clips; the scenario has graphs"),
+        ("clips", "gin", "backbone 'gin' takes graphs; the scenario has clips"),
+        ("graph", "stgn", "unknown backbone 'stgn'; "),
     ],
 )
 def test_a_backbone_of_the_other_kind_is_refused(takes: Any, name: str, reason: str) -> None:
