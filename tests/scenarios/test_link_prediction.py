@@ -150,7 +150,9 @@ def test_leaking_degrees_count_what_is_hidden_and_to_come() -> None:
 
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("score", ["hits", "roc_auc"])
-def test_a_unit_s_links_are_scored_against_all_pairs_without_one_that_are_asked_about(setting: str, score: str) -> None:
+def test_a_unit_s_links_are_scored_against_pairs_without_one_of_all_domains_or_periods_up_to_it(
+    setting: str, score: str
+) -> None:
     links = pair_set()
     scenario, unit = pair_scenario(links, setting=setting, score=score), units_of(links, setting)
     names = (f"hits@{K}", "roc_auc")
@@ -164,13 +166,17 @@ def test_a_unit_s_links_are_scored_against_all_pairs_without_one_that_are_asked_
     pairs = pairs_of(scenario.queries(prefix))
     asked = links_at(links, pairs)
     is_validation = np.array([frozenset(pair) in told for pair in pairs.tolist()])
+    drawn = scenario._negatives
+    drawn_for = dict(zip(map(frozenset, drawn.pairs.T.tolist()), drawn.unit.tolist(), strict=True))
+    of_free = np.array([drawn_for.get(frozenset(pair), -1) for pair in pairs.tolist()])
     # Rounded, so that many are equal.
     answers = np.random.default_rng(0).normal(size=len(pairs)).round(1) + (asked >= 0)
     measures = scenario.score(torch.from_numpy(answers)[:, None], prefix)
     for (part, _), here in zip(PARTS, (~is_validation, is_validation), strict=True):
-        free = answers[here & (asked < 0)]
-        threshold = sorted(free.tolist(), reverse=True)[K - 1]
         for number in sorted(set(unit[asked[asked >= 0]].tolist())):
+            judged = here & (asked < 0) & (of_free <= (number if setting == "time-il" else np.inf))
+            free = answers[judged]
+            threshold = sorted(free.tolist(), reverse=True)[K - 1]
             own = answers[here & (asked >= 0) & (unit[asked] == number)]
             hits, area = (measure_of(measures, part, metric) for metric in names)
             assert hits.values[number] == pytest.approx(np.mean([each > threshold for each in own]))
