@@ -97,6 +97,16 @@ def task_lessons(order: Order) -> Prefix:
     return tuple(TaskLesson(task) for task in order)
 
 
+def lessons_of(order: Order, units: int, calendar: Order | None = None) -> Prefix:
+    """Return the lessons of an order of so many units; refuse unknown ones, and another order than the calendar's."""
+    for task in order:
+        if as_task(task)[0] < 0 or max(task) >= units:
+            raise InputError(f"task {task}: there are only 0–{units - 1}")
+    if calendar is not None and tuple(order) != calendar[: len(order)]:
+        raise InputError(f"order {describe(order)}: periods have one order, the calendar's")
+    return task_lessons(tuple(as_task(task) for task in order))
+
+
 def tokens(prefix: Prefix) -> str:
     """Return a prefix as text: `0,1 > 4,5 > 2,3` for tasks."""
     return " > ".join(lesson.token for lesson in prefix)

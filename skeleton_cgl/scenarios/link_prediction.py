@@ -22,7 +22,7 @@ from skeleton_cgl.scenarios.graph_settings import DataSettings
 from skeleton_cgl.scenarios.graph_units import Periods, Units, domains_of, periods_of
 from skeleton_cgl.scenarios.item_split import ItemSplit, divide_items, refuse_empty_parts
 from skeleton_cgl.scenarios.labelled import score_parts
-from skeleton_cgl.scenarios.lessons import Order, Prefix, as_task, describe, task_lessons, units_named
+from skeleton_cgl.scenarios.lessons import Order, Prefix, lessons_of, units_named
 from skeleton_cgl.scenarios.link_pairs import Negatives, drawn_negatives, given_negatives, links_of
 from skeleton_cgl.scenarios.measures import Measure
 from skeleton_cgl.scenarios.opened import Opened, shuffled
@@ -142,12 +142,7 @@ class LinkPredictionScenario:
 
     def lessons(self, order: Order) -> Prefix:
         """Return the tasks of an order; refuse unknown units, and periods in another order than the calendar's."""
-        for task in order:
-            if as_task(task)[0] < 0 or max(task) >= len(self.units):
-                raise InputError(f"task {task}: there are only 0–{len(self.units) - 1}")
-        if self.unit_kind == "period" and tuple(order) != self.default[: len(order)]:
-            raise InputError(f"order {describe(order)}: periods have one order, the calendar's")
-        return task_lessons(tuple(as_task(task) for task in order))
+        return lessons_of(order, len(self.units), self.default if self.unit_kind == "period" else None)
 
     def experience(self, prefix: Prefix) -> Experience:
         """Return what a learner may see of the last lesson of a prefix: links, and as many pairs without one."""

@@ -1,6 +1,7 @@
 """Many labels per node or graph as a scenario: labels arrive task by task, or domains with all labels."""
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, Self
 
@@ -18,7 +19,7 @@ from skeleton_cgl.scenarios.graph_units import Units, domains_of, notes_on_tasks
 from skeleton_cgl.scenarios.item_split import ItemSplit, divide_items, refuse_named_groups
 from skeleton_cgl.scenarios.label_split import divide_labels
 from skeleton_cgl.scenarios.labelled import check_shape
-from skeleton_cgl.scenarios.lessons import Order, Prefix, Task, as_task, task_lessons, units_named
+from skeleton_cgl.scenarios.lessons import Order, Prefix, Task, lessons_of, units_named
 from skeleton_cgl.scenarios.measures import Measure
 from skeleton_cgl.scenarios.opened import Opened
 from skeleton_cgl.scenarios.problem import ManyLabels, Problem, Truth, scopes
@@ -104,7 +105,7 @@ class ManyLabelsSettings(ClassTasks, DataSettings):
         return self.model_copy(update={"classes": tuple(kept)})
 
 
-class ManyLabelsScenario:
+class ManyLabelsScenario(ABC):
     """Incremental learning of items with many labels: what arrives are labels, or domains.
 
     A kind of data derives from this: it gives the views by `views_of`. Labels (I, L) of 0 and 1, as floating-point
@@ -150,9 +151,9 @@ class ManyLabelsScenario:
         """Return the problem: its metrics, and how labels count in the loss."""
         return ManyLabels(metrics_of(settings))
 
+    @abstractmethod
     def views_of(self, opened: Opened[Any], settings: Any) -> ItemViews:
         """Return the views of what has come."""
-        raise NotImplementedError
 
     def _note_on_split(self) -> str:
         counts = dict.fromkeys(NAMES, 0)
@@ -206,11 +207,10 @@ class ManyLabelsScenario:
 
     def lessons(self, order: Order) -> Prefix:
         """Return the tasks of an order; refuse unknown units, and a task in which a score is not defined."""
-        for task in order:
-            if as_task(task)[0] < 0 or max(task) >= len(self.units):
-                raise InputError(f"task {task}: there are only 0–{len(self.units) - 1}")
-            self._refuse_undefined(as_task(task))
-        return task_lessons(tuple(as_task(task) for task in order))
+        lessons = lessons_of(order, len(self.units))
+        for lesson in lessons:
+            self._refuse_undefined(lesson.units)
+        return lessons
 
     def _refuse_undefined(self, task: Task) -> None:
         """Refuse a task without nodes in a part, and one all or none of whose queries have one of its labels.

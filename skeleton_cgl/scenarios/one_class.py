@@ -1,6 +1,7 @@
 """Nodes, links or graphs of one class each as a scenario: classes, domains or periods arrive one by one."""
 
 import hashlib
+from abc import ABC, abstractmethod
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from skeleton_cgl.scenarios.graph_settings import DataSettings
 from skeleton_cgl.scenarios.graph_units import Periods, Units, classes_of, domains_of, periods_of
 from skeleton_cgl.scenarios.item_split import ItemSplit, divide_items, refuse_empty_parts
 from skeleton_cgl.scenarios.labelled import score_parts
-from skeleton_cgl.scenarios.lessons import Order, Prefix, Task, as_task, describe, task_lessons, units_named
+from skeleton_cgl.scenarios.lessons import Order, Prefix, Task, lessons_of, units_named
 from skeleton_cgl.scenarios.measures import Measure
 from skeleton_cgl.scenarios.opened import Opened
 from skeleton_cgl.scenarios.problem import OneClass, Problem, Truth, scopes
@@ -66,7 +67,7 @@ class OneClassSettings(ClassTasks, DataSettings):
         return classes_of(items, self)
 
 
-class OneClassScenario:
+class OneClassScenario(ABC):
     """Incremental learning of items of one class each; what arrives are classes, domains or periods.
 
     A kind of data derives from this: it gives the views by `views_of`, after which all is settled.
@@ -98,9 +99,9 @@ class OneClassScenario:
         ).hexdigest()
         self.notes = (*getattr(items, "notes", ()), *units.notes, _note_on(split, self._parts, items.item))
 
+    @abstractmethod
     def views_of(self, opened: Opened[Any], settings: Any, view: ViewName) -> ItemViews:
         """Return the views of what has come: "whole", or "so far" where periods follow one another."""
-        raise NotImplementedError
 
     def more_content(self, settings: Any) -> tuple[str, ...]:  # noqa: ARG002
         """Return what else decides what is handed out, asked and scored."""
@@ -116,12 +117,7 @@ class OneClassScenario:
 
     def lessons(self, order: Order) -> Prefix:
         """Return the tasks of an order; refuse unknown units, and periods in another order than the calendar's."""
-        for task in order:
-            if as_task(task)[0] < 0 or max(task) >= len(self.units):
-                raise InputError(f"task {task}: there are only 0–{len(self.units) - 1}")
-        if self.unit_kind == "period" and tuple(order) != self.default[: len(order)]:
-            raise InputError(f"order {describe(order)}: periods have one order, the calendar's")
-        return task_lessons(tuple(as_task(task) for task in order))
+        return lessons_of(order, len(self.units), self.default if self.unit_kind == "period" else None)
 
     def experience(self, prefix: Prefix) -> Experience:
         """Return what a learner may see of the last lesson of a prefix."""
