@@ -363,7 +363,7 @@ def test_younger_parameters_leave_keys_as_they_were_and_one_meaning_has_one_key(
     [
         ({"read_out": "meen"}, "unknown read_out 'meen'; did you mean 'mean'"),
         ({"after": 256}, "after must be a list of widths, found 256"),
-        ({"after": [0]}, "depth and width must be at least 1"),
+        ({"after": [0]}, "after must have widths of 1 to"),
         ({"after_dropout": 1.0}, "after_dropout must be at least 0 and below 1"),
         ({"encoder": "linear"}, "encoder must be true or false, found 'linear'"),
     ],
