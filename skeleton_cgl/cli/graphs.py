@@ -4,7 +4,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Annotated, Any
@@ -150,10 +150,13 @@ def _given(parameters: list[str] | None) -> dict[str, Any]:
 
 
 def _opened(data: str, reader: str | None, options: dict[str, Any]) -> "GraphData":
-    from skeleton_cgl.graphs.datasets import open_graph
+    from skeleton_cgl.graphs.datasets import make_graph_source, open_graph
 
-    with _patience(f"reading {Path(data).name}"):
-        return open_graph(data, _choosing(reader, options))
+    chosen = _choosing(reader, options)
+    source = make_graph_source(data, chosen)
+    told = source is not None and source.shows_progress
+    with nullcontext() if told else _patience(f"reading {Path(data).name}"):
+        return open_graph(data, chosen)
 
 
 def _choosing(reader: str | None, options: dict[str, Any]) -> dict[str, Any]:

@@ -15,11 +15,13 @@ GraphData: TypeAlias = Graph | LinkSet | GraphSet
 class GraphSource(ABC):
     """Derive from this in a file of its own: options in the constructor, the files' place as `path` if it reads any.
 
-    published: where the files are to be had, for messages about missing ones. What is wrong with the options is refused
-    when it is made, what is wrong with the files when it is read, each naming file and field.
+    published: where the files are to be had, for messages about missing ones. shows_progress: whether it has a progress
+    bar of its own. What is wrong with the options is refused when it is made, what is wrong with the files when it is
+    read, each naming file and field.
     """
 
     published: ClassVar[str] = ""
+    shows_progress: ClassVar[bool] = False
 
     @classmethod
     def recognises(cls, path: Path) -> bool:  # noqa: ARG003

@@ -44,6 +44,7 @@ class Smiles(GraphSource):
     """
 
     published = "moleculenet.org"
+    shows_progress = True
 
     def __init__(
         self,
