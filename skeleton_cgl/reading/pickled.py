@@ -8,6 +8,7 @@ PyTorch, which it pickles as files of its own, become arrays.
 import io
 import re
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import prod
@@ -28,14 +29,14 @@ _KEYS = (str, bytes, int, float, complex, type(None))
 
 
 @dataclass
-class Unfinished:
+class Unfinished(ABC):
     """Something that a pickle names first and describes afterwards; `places` in the memo refer to it meanwhile."""
 
     places: list[int] = field(default_factory=list)
 
+    @abstractmethod
     def finished(self, state: Any) -> Any:
         """Return what it is, now that its state is known; refuse a state that is not as expected."""
-        raise NotImplementedError
 
 
 @dataclass

@@ -16,7 +16,7 @@ from skeleton_cgl.scenarios.views import ViewName
 _OF_LABELS = ("average_precision", "average_precision_so_far")
 
 
-class GraphSettings(OneClassSettings):
+class WholeGraphSettings(OneClassSettings):
     """One class per graph, or binary labels of which some are not known.
 
     Where graphs have binary labels, these are what class- and task-il divide into tasks, all graphs of which one of a
@@ -51,7 +51,7 @@ class GraphSettings(OneClassSettings):
 class GraphScenario(OneClassScenario):
     """Incremental learning of graphs of one class each."""
 
-    def __init__(self, opened: Opened[GraphSet], settings: GraphSettings, split: ItemSplit) -> None:
+    def __init__(self, opened: Opened[GraphSet], settings: WholeGraphSettings, split: ItemSplit) -> None:
         super().__init__(opened, settings, split, facts_of(opened.data))
 
     def views_of(self, opened: Opened[GraphSet], settings: Any, view: ViewName) -> GraphViews:

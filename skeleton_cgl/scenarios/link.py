@@ -39,14 +39,16 @@ class LinkSettings(OneClassSettings):
             idle["leaking_degrees"] = f"all links are there from the beginning in {self.setting}"
         return idle
 
-    def takes_degrees(self, links: LinkSet) -> bool:
-        """Return whether degrees are the features; refuse features that there are not."""
+    def connections(self, links: LinkSet) -> Connections:
+        """Return the links without labels, with the features these settings mean; refuse those that there are not."""
         if self.features == "given" and links.features is None:
             raise InputError(f"scenario: features: {links.name} has none; take degrees")
-        found = self.features == "degrees" or links.features is None
-        if not found and self.leaking_degrees:
-            raise InputError("scenario: leaking_degrees: the features are given; it goes with features: degrees")
-        return found
+        given = None if self.features == "degrees" else links.features
+        if self.leaking_degrees:
+            if given is not None:
+                raise InputError("scenario: leaking_degrees: the features are given; it goes with features: degrees")
+            given = degrees(links.ends, links.nodes, links.directed)
+        return Connections(links.ends, links.nodes, links.directed, given, self.self_loops)
 
 
 class LinkScenario(OneClassScenario):
@@ -56,18 +58,11 @@ class LinkScenario(OneClassScenario):
         links = opened.data
         if links.classes == (LINKED,):
             raise InputError(f"scenario: data: {links.name} has links without classes; that is kind: link-prediction")
-        given = None if settings.takes_degrees(links) else links.features
-        width = (1 + links.directed) if given is None else given.shape[1]
-        super().__init__(opened, settings, split, Facts("graph", {"features": width, "rows": "pairs"}, join="product"))
+        offered = {"features": settings.connections(links).width, "rows": "pairs"}
+        super().__init__(opened, settings, split, Facts("graph", offered, join="product"))
 
     def views_of(self, opened: Opened[LinkSet], settings: Any, view: ViewName) -> "LinkViews":
-        links = opened.data
-        given = None if settings.takes_degrees(links) else links.features
-        if settings.leaking_degrees:
-            given = degrees(links.ends, links.nodes, links.directed)
-        return LinkViews(
-            Connections(links.ends, links.nodes, links.directed, given, settings.self_loops), view, self.items_of
-        )
+        return LinkViews(settings.connections(opened.data), view, self.items_of)
 
     def more_content(self, settings: Any) -> tuple[str, ...]:
         return (settings.features, str(settings.leaking_degrees))

@@ -9,7 +9,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from skeleton_cgl.graphs.graph_set import GraphSet
 from skeleton_cgl.parts import TEST, TRAINING, VALIDATION
-from skeleton_cgl.scenarios.graph import GraphScenario, GraphSettings
+from skeleton_cgl.scenarios.graph import GraphScenario, WholeGraphSettings
 from skeleton_cgl.scenarios.graph_labels import GraphLabelsScenario
 from skeleton_cgl.scenarios.opened import Opened
 from tests.scenarios.sets import (
@@ -29,7 +29,7 @@ SETTINGS = ("class-il", "task-il", "domain-il", "time-il")
 def graph_scenario(graphs: GraphSet | None = None, seed: int = 0, repeat: int = 0, **fields: Any) -> Any:
     """Return the scenario of graphs as they stand: they keep their numbers."""
     graphs = graphs or graph_set()
-    settings = GraphSettings(kind="graph", **fields).of_repeat(repeat).checked()
+    settings = WholeGraphSettings(kind="graph", **fields).of_repeat(repeat).checked()
     opened = Opened(graphs, np.arange(len(graphs)))
     if graphs.many_labels:
         of_labels = settings._of_labels(graphs)

@@ -12,7 +12,7 @@ from skeleton_cgl.graphs.graph_set import GraphSet, make_graph_set
 from skeleton_cgl.graphs.items import Groups
 from skeleton_cgl.graphs.whole import Graphs
 from skeleton_cgl.parts import TEST, TRAINING, VALIDATION
-from skeleton_cgl.scenarios.graph import GraphScenario, GraphSettings
+from skeleton_cgl.scenarios.graph import GraphScenario, WholeGraphSettings
 from skeleton_cgl.scenarios.graph_labels import GraphLabelsScenario, GraphLabelsSettings
 from skeleton_cgl.scenarios.lessons import Prefix
 from skeleton_cgl.scenarios.opened import Opened, shuffled
@@ -82,7 +82,7 @@ class Case:
         if self.labels:
             of_labels = GraphLabelsSettings(data="", setting=self.setting, **split).checked()
             return GraphLabelsScenario(opened, of_labels, of_labels.split_for(opened.data, 0))
-        one = GraphSettings(kind="graph", setting=self.setting, **split).checked()
+        one = WholeGraphSettings(kind="graph", setting=self.setting, **split).checked()
         return GraphScenario(opened, one, one.split_for(opened.data, 0))
 
     def within(self, labels: np.ndarray, columns: dict[str, np.ndarray], lessons: Sequence[Any]) -> np.ndarray:
