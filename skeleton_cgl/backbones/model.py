@@ -27,13 +27,17 @@ class Model(nn.Module):
 
     def forward(self, inputs: Inputs) -> Tensor:
         """Return (N, outputs met)."""
+        outputs: Tensor = self.head(self.embed(inputs))
+        return outputs
+
+    def embed(self, inputs: Inputs) -> Tensor:
+        """Return (N, width), what the head is given."""
         embeddings: Tensor = self.backbone(inputs.content)
         # Otherwise one embedding would do for all, by broadcasting.
         self._check(embeddings, (inputs.embedded, self.width), "one per place of every query")
         joined = self._join[0](embeddings, inputs)
         self._check(joined, (len(inputs), self.head.width), "one per query when they are joined")
-        outputs: Tensor = self.head(joined)
-        return outputs
+        return joined
 
     def _check(self, found: Any, expected: tuple[int, int], which: str) -> None:
         if getattr(found, "shape", None) != expected:

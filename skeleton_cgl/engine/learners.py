@@ -19,6 +19,10 @@ from skeleton_cgl.seeds import seed_of
 _MISSING = {
     "borders": "lessons with a beginning and an end; the scenario is a stream without",
     "revealed task": "queries that reveal their task (task-il); in this scenario they do not",
+    "new classes": "lessons that bring classes or labels of their own (class-il, task-il); in this one they do not",
+    "one class": "samples of one class each; in this scenario they are not",
+    "graphs": "samples in graphs whose nodes have features; in this scenario they are not",
+    "nodes": "samples that are nodes of one graph; in this scenario they are not",
 }
 
 
@@ -53,7 +57,8 @@ def make_learner(
     join = join_of(module, scenario.facts)
     head = Head(joined_width(module, join, tried, width), seed, scenario.outputs)
     model = Model(module, head, join, width)
-    return Learner(model, made, training, scenario.problem, seed if noise_seed is None else noise_seed)
+    lessons = len(scenario.lessons(scenario.default)) if "borders" in scenario.offers else None
+    return Learner(model, made, training, scenario.problem, seed if noise_seed is None else noise_seed, lessons)
 
 
 def _refuse_unmet_needs(method: Method, scenario: Scenario, backbone: Backbone) -> None:

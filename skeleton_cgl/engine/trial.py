@@ -24,7 +24,7 @@ from skeleton_cgl.engine.store import Store
 from skeleton_cgl.engine.study import Study
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.learner import Learner
-from skeleton_cgl.learning.method import MOMENTS, Method
+from skeleton_cgl.learning.method import MOMENTS, Method, overrides
 from skeleton_cgl.learning.state import from_bytes, to_bytes
 from skeleton_cgl.process import settle
 from skeleton_cgl.scenarios.scenario import Experience, Samples, Scenario
@@ -205,12 +205,14 @@ def _watched(method: Method) -> Iterator[dict[str, str]]:
 
         setattr(method, moment, watched)
 
-    for moment in MOMENTS:
+    # All steps are within `learn_lesson`: as it is by default, what changes in it changes in one of the others.
+    watched_for = [moment for moment in MOMENTS if moment != "learn_lesson" or overrides(type(method), moment)]
+    for moment in watched_for:
         watch(moment)
     try:
         yield changed
     finally:
-        for moment in MOMENTS:
+        for moment in watched_for:
             delattr(method, moment)
 
 

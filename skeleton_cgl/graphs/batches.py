@@ -13,7 +13,7 @@ from torch import Tensor
 
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.graphs.links import Links, Part
-from skeleton_cgl.graphs.sparse import SparseFeatures
+from skeleton_cgl.graphs.sparse import Pattern, SparseFeatures
 
 if TYPE_CHECKING:
     import dgl
@@ -208,6 +208,25 @@ class Places:
     def arranged(self, arrange: Callable[[Any], "Places"]) -> "Places":
         return arrange(self)
 
+    def plain(self, hops: int, read_out: str) -> Tensor:  # noqa: ARG002
+        """Return (N, F): Â^hops·X at every place, multiplied over the places of a row."""
+        return self.propagated(hops, self.at.flatten()).unflatten(0, (-1, self.places)).prod(dim=1)
+
+    def propagated(self, hops: int, at: Tensor | slice) -> Tensor:
+        """Return Â^hops·X at some nodes, dense; sparse features stay so until then."""
+        if isinstance(self.features, Tensor):
+            summed = self.features
+            for _ in range(hops):
+                summed = self.links.sum(summed, "symmetric")
+            return summed[at]
+        weights = self.links.weights("symmetric")
+        sums = _matrix(self.links.pattern, weights)
+        table = _matrix(self.features.pattern, self.features.values)
+        for _ in range(hops):
+            table = sums @ table
+        rows = at if isinstance(at, slice) else at.numpy(force=True)
+        return torch.from_numpy(table[rows].toarray()).to(self.at.device)
+
 
 @dataclass(frozen=True, eq=False)
 class Paths:
@@ -266,6 +285,11 @@ def _tensor_or_none(array: np.ndarray | None) -> Tensor | None:
 
 def _rows(table: Any, nodes: Tensor) -> Any:
     return table[nodes] if isinstance(table, Tensor) else table.rows(nodes)
+
+
+def _matrix(pattern: Pattern, values: Tensor) -> csr_array:
+    parts = (part.numpy(force=True) for part in (values, pattern.columns, pattern.offsets))
+    return csr_array(tuple(parts), shape=pattern.shape)
 
 
 def _not_in(found: Tensor, known: Tensor) -> Tensor:

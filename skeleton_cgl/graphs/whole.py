@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.graphs.batches import Places
@@ -27,12 +28,13 @@ class Graphs:
 
     content: all their nodes, graph by graph, as places. starts (G + 1,): the first node of every graph, and the number
     of all nodes. numbers (G,), ascending: by which numbers the graphs are asked for; where there are none, graph i is
-    asked for as i.
+    asked for as i. codes: where features are numbers of kinds, how many there are of every column.
     """
 
     content: Places
     starts: Tensor
     numbers: Tensor | None = None
+    codes: tuple[int, ...] | None = None
 
     @classmethod
     def of(
@@ -42,6 +44,7 @@ class Graphs:
         features: np.ndarray,
         self_loops: bool,
         edge_features: np.ndarray | None = None,
+        codes: tuple[int, ...] | None = None,
     ) -> "Graphs":
         """Return graphs of what a `GraphSet` has; self_loops: with exactly one loop at every node, without features."""
         nodes = len(features)
@@ -49,7 +52,7 @@ class Graphs:
         if edge_features is not None:
             places = replace(places, edge_features=_with_loops(edges, edge_features, nodes, self_loops))
         made = torch.from_numpy(np.array(starts, dtype=np.int64))
-        return cls(replace(places, every=True), made)
+        return cls(replace(places, every=True), made, codes=codes)
 
     @property
     def places(self) -> int:
@@ -98,7 +101,7 @@ class Graphs:
 
     def copied(self) -> "Graphs":
         numbers = None if self.numbers is None else self.numbers.clone()
-        return Graphs(self.content.copied(), self.starts.clone(), numbers)
+        return Graphs(self.content.copied(), self.starts.clone(), numbers, self.codes)
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -168,17 +171,27 @@ class Graphs:
             edge_features=None if content.edge_features is None else content.edge_features[edges],
             every=True,
         )
-        return Graphs(places, starts)
+        return Graphs(places, starts, codes=self.codes)
 
     def to(self, device: torch.device) -> "Graphs":
         if self.starts.device == device:
             return self
         numbers = None if self.numbers is None else self.numbers.to(device)
-        return Graphs(self.content.to(device), self.starts.to(device), numbers)
+        return Graphs(self.content.to(device), self.starts.to(device), numbers, self.codes)
 
     def arranged(self, arrange: Callable[[Any], Places]) -> "Graphs":
         """Return these graphs with what a backbone's `arrange` keeps of all their nodes."""
         return replace(self, content=arrange(self.content))
+
+    def plain(self, hops: int, read_out: str) -> Tensor:
+        """Return (G, F): Â^hops·X of the nodes of every graph, their mean or sum; of codes, a column for every kind."""
+        content = self.content
+        if self.codes is not None:
+            columns = zip(content.dense_features.long().T, self.codes, strict=True)
+            kinds = [one_hot(column, number) for column, number in columns]
+            content = replace(content, features=torch.cat(kinds, dim=1).float())
+        table = content.propagated(hops, slice(None))
+        return self.sums(table) if read_out == "sum" else self.means(table)
 
 
 def _picked(features: Any, nodes: Tensor) -> Any:

@@ -13,11 +13,13 @@ from skeleton_cgl.backbones.backbone import Backbone
 from skeleton_cgl.blame import blamed
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.process import hand_back_large_blocks, seeded
-from skeleton_cgl.scenarios.inputs import Inputs, Pool
+from skeleton_cgl.scenarios.inputs import Inputs, Pool, ReadOut
 from skeleton_cgl.seeds import seed_of
 
 _KEPT = 4
 """So many arrangements of graphs are kept in a process."""
+_KEPT_PLAIN = 2
+"""So many pools are kept as they are: that of a lesson, and that of the queries."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,8 @@ class Feed:
 
     _kept: ClassVar[dict[Hashable, Arrangement]] = {}
     """Those used last are last."""
+    _plain: ClassVar[dict[str, Inputs]] = {}
+    """Those used last are last. Pools as they are, not arranged: nobody is given them to write into."""
 
     def __init__(self, backbone: Backbone, device: torch.device, fan_outs: tuple[int, ...] | None = None) -> None:
         self._backbone = backbone
@@ -77,6 +81,16 @@ class Feed:
     def inputs(self, pool: Pool, ids: Tensor) -> Inputs:
         """Return samples as they are."""
         return self._arranged(pool).rows(ids).to(self._device)
+
+    def plain(self, pool: Pool, ids: Tensor, hops: int, read_out: ReadOut) -> Tensor:
+        """Return (N, F) what is known of samples without a backbone, on the device."""
+        whole = Feed._plain.pop(pool.digest, None)
+        if whole is None:
+            while len(Feed._plain) >= _KEPT_PLAIN:
+                del Feed._plain[next(iter(Feed._plain))]
+            whole = pool.whole()
+        Feed._plain[pool.digest] = whole
+        return whole.rows(ids).plain(hops, read_out).to(self._device)
 
     def training_inputs(self, pool: Pool, ids: Tensor) -> Inputs:
         """Return samples as training sees them: drawn anew, where the pool augments or neighbours are sampled."""

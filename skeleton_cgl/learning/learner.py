@@ -5,7 +5,7 @@ with; nothing else in it is drawn, so that state, experience and seed decide wha
 """
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite
@@ -14,17 +14,18 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 
 from skeleton_cgl.backbones.model import Model
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.batchnorm import normalising, recalibrating, used
 from skeleton_cgl.learning.feed import Feed
-from skeleton_cgl.learning.method import LearningFailed, Method
+from skeleton_cgl.learning.method import LearningFailed, Method, overrides
 from skeleton_cgl.learning.optimizers import grow, make_optimizer, remind
 from skeleton_cgl.learning.stopping import BestEpoch
 from skeleton_cgl.learning.training import Recipe, Training
 from skeleton_cgl.process import choose_device, ensure_bfloat16_works, seeded
-from skeleton_cgl.scenarios.inputs import Inputs, together
+from skeleton_cgl.scenarios.inputs import Inputs, ReadOut, together
 from skeleton_cgl.scenarios.problem import Problem, scopes
 from skeleton_cgl.scenarios.scenario import Experience, Queries, Samples
 from skeleton_cgl.seeds import seed_of
@@ -48,13 +49,14 @@ class Batch:
     """Samples on their way through the learner.
 
     targets: what their outputs should be, in columns of the head; weights (N,) sum to 1; among (N, outputs) bool: the
-    outputs a sample's answer may be among.
+    outputs a sample's answer may be among. sizes: where samples of several origins were joined, how many are of each.
     """
 
     inputs: Inputs
     targets: Tensor
     weights: Tensor
     among: Tensor
+    sizes: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -75,24 +77,37 @@ class Taught:
 class Learner:
     """Learns lessons one after the other and answers queries.
 
-    version: raised when learning, the head or the training recipe come to other numbers; keys have it.
+    lessons: how many there will be, where that is known. first_pass: whether the samples of the present step are met
+    for the first time in the lesson, not in a later epoch. version: raised when learning, the head or the training
+    recipe come to other numbers; keys have it.
     """
 
     version: ClassVar[int] = 1
 
-    def __init__(self, model: Model, method: Method, training: Training, problem: Problem, seed: int) -> None:
+    def __init__(
+        self,
+        model: Model,
+        method: Method,
+        training: Training,
+        problem: Problem,
+        seed: int,
+        lessons: int | None = None,
+    ) -> None:
         self.device = ready_device(training)
         self.model = model.to(self.device)
         self.backbone, self.head = model.backbone, model.head
         self.method = method
         self.training = training
         self.problem = problem
+        self.lessons = lessons
+        self.first_pass = True
         self.taught: list[Taught] = []
         self.notes: list[str] = []
         self.optimizer = self._new_optimizer()
         self._validated: list[tuple[Tensor, Tensor, Tensor]] = []
         self._first = copy.deepcopy(self.backbone.state_dict())
         self._seed = seed
+        self._lesson: tuple[Experience, Progress | None] | None = None
         self._feed = Feed(self.backbone, self.device, training.fan_outs)
 
     def learn(self, experience: Experience, seed: int, progress: Progress | None = None) -> None:
@@ -103,19 +118,21 @@ class Learner:
         self.notes = []
         with seeded(seed), self._feed.untouched():
             self.taught.append(Taught(experience.keys, ()))
+            self._lesson = experience, progress
             if experience.pace is None:
-                self._learn_all_of(experience, progress)
+                self._learn_all_of(experience)
             else:
-                self._train(experience.training, experience, progress)
+                self.train(experience.training)
+            self._lesson = None
         self.backbone.eval()
 
-    def _learn_all_of(self, experience: Experience, progress: Progress | None) -> None:
+    def _learn_all_of(self, experience: Experience) -> None:
         """Learn a lesson that has a beginning and an end."""
         self._meet(experience.outputs)
         if self.training.reset_optimizer:
-            self.optimizer = self._new_optimizer()
+            self.reset_optimizer()
         self.method.begin_lesson(self, experience)
-        self._train(self.method.lesson_samples(self, experience), experience, progress)
+        self.method.learn_lesson(self, experience)
         self.method.end_lesson(self, experience)
         if self._watches_past:
             validation = experience.validation
@@ -130,6 +147,10 @@ class Learner:
         """Go back to the first weights, of the outputs met as well, with a new optimizer; the method stays as it is."""
         self.backbone.load_state_dict(self._first)
         self.head.start_over()
+        self.reset_optimizer()
+
+    def reset_optimizer(self) -> None:
+        """Go on with a new optimizer, of the parameters that are to be trained now."""
         self.optimizer = self._new_optimizer()
 
     def _meet(self, outputs: Sequence[int]) -> None:
@@ -140,15 +161,20 @@ class Learner:
         if self.head.meet(outputs):
             grow(self.optimizer, before, self.head.rows)
 
-    def _train(self, samples: Samples, experience: Experience, progress: Progress | None) -> None:
+    def train(self, samples: Samples, epochs: int | None = None) -> None:
+        """Train on samples as the recipe says, or for so many epochs; for methods, while a lesson is learned."""
+        if self._lesson is None:
+            raise InputError("a learner trains while it learns a lesson: call `train` in `learn_lesson`")
+        experience, progress = self._lesson
         streamed = experience.pace is not None
         best = self._best_epoch(experience.validation) if self.training.watches and not streamed else None
         # The pieces of a stream have no end: where it is cut must not matter.
         recalibrates = self.training.recalibrate and not streamed
-        pace = experience.pace or Recipe(self.training)
+        pace = experience.pace or Recipe(self.training, epochs)
         rows, drawn, stepped, batch = None, samples, None, None
         steps, seen = 0, list[Samples]()
         for epoch, batches in enumerate(pace.epochs(samples)):
+            self.first_pass = epoch == 0
             self.backbone.train()
             losses, seen = [], []
             for turn in batches:
@@ -220,7 +246,16 @@ class Learner:
             targets=targets.to(self.device),
             weights=self.problem.weights(targets).to(self.device),
             among=self.scopes()[samples.step].to(self.device),
+            sizes=samples.sizes,
         )
+
+    def inputs(self, of: Samples | Queries) -> Inputs:
+        """Return samples or queries as they enter the backbone."""
+        return self._feed.inputs(of.pool, of.ids)
+
+    def plain(self, of: Samples | Queries, hops: int = 0, read_out: ReadOut = "mean") -> Tensor:
+        """Return (N, F) what is known of samples or queries without a backbone; see `Inputs.plain`."""
+        return self._feed.plain(of.pool, of.ids, hops, read_out)
 
     def scopes(self) -> Tensor:
         """Return (lessons + 1, outputs) bool: the columns of every lesson taught; in the last row, all."""
@@ -231,14 +266,24 @@ class Learner:
         columns: list[int] = self.head.columns(torch.tensor(taught.outputs)).tolist()
         return columns
 
-    def outputs(self, inputs: Inputs) -> Tensor:
-        """Return (N, outputs) float32 for a batch's inputs, computed in the precision of the training recipe."""
+    def outputs(self, inputs: Inputs, weights: Mapping[str, Tensor] | None = None) -> Tensor:
+        """Return (N, outputs) float32 for a batch's inputs, computed in the precision of the training recipe.
+
+        weights: parameters and buffers of the model, by name, to be taken instead of its own.
+        """
         lower = self.training.precision == "bfloat16"
         with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=lower):
-            outputs: Tensor = self.model(inputs)
+            if weights is None:
+                outputs: Tensor = self.model(inputs)
+            else:
+                outputs = functional_call(self.model, dict(weights), (inputs,))
         if outputs.shape != (expected := (len(inputs), len(self.head.outputs))):
             raise InputError(f"outputs: expected {expected}, one row per query, found {tuple(outputs.shape)}")
         return outputs.float() if lower else outputs
+
+    def embeddings(self, inputs: Inputs) -> Tensor:
+        """Return (N, width) what the head is given for a batch's inputs."""
+        return self.model.embed(inputs).float()
 
     def edge_attention(self, inputs: Inputs) -> list[Tensor]:
         """Return, per layer, the attention of every edge; for methods that need "edge attention"."""
@@ -254,6 +299,15 @@ class Learner:
         allowed = batch.among if among is None else batch.among & among
         return (self.problem.losses(outputs, batch.targets, allowed) * batch.weights).sum()
 
+    def losses_of_parts(self, outputs: Tensor, batch: Batch) -> list[Tensor]:
+        """Return the loss of each of the origins that a batch's samples are of, its weights among them alone."""
+        sizes = list(batch.sizes or (len(batch),))
+        parts = zip(*(table.split(sizes) for table in (outputs, batch.targets, batch.among)), strict=True)
+        problem = self.problem
+        return [
+            (problem.losses(found, targets, among) * problem.weights(targets)).sum() for found, targets, among in parts
+        ]
+
     def answer(self, queries: Queries, seed: int = 0) -> Tensor:
         """Return (queries, outputs known) the outputs for every query, −∞ for what was never met.
 
@@ -262,14 +316,22 @@ class Learner:
         self.backbone.eval()
         answers = torch.full((len(queries), len(self.head.known)), -torch.inf)
         with seeded(seed), self._feed.untouched(), torch.no_grad():
-            for rows in torch.arange(len(queries)).split(self._answered_at_once(queries)):
-                outputs = self.outputs(self._feed.inputs(queries.pool, queries.ids[rows]))
-                answers[rows[0] : rows[-1] + 1, self.head.outputs] = outputs.cpu()
+            for step, rows in self._asked_together(queries):
+                asked = Queries(queries.pool, queries.ids[rows], queries.step[rows])
+                outputs = self.method.answer(self, asked, step)
+                answers[rows[:, None], self.head.outputs] = outputs.to(answers)
         return answers
 
-    def _answered_at_once(self, queries: Queries) -> int:
-        independent = self._feed.inputs(queries.pool, queries.ids[:1]).independent
-        return _ANSWERED_AT_ONCE if independent else max(len(queries), 1)
+    def _asked_together(self, queries: Queries) -> Iterator[tuple[int, Tensor]]:
+        """Yield the rows of queries that are answered at once, with the step that all of them reveal.
+
+        A method that answers as the model does need not know the step: its queries are asked whatever they reveal.
+        """
+        steps = queries.step if overrides(type(self.method), "answer") else torch.full_like(queries.step, -1)
+        for step in steps.unique().tolist():
+            rows = (steps == step).nonzero()[:, 0]
+            independent = self._feed.inputs(queries.pool, queries.ids[rows[:1]]).independent
+            yield from ((step, some) for some in rows.split(_ANSWERED_AT_ONCE if independent else len(rows)))
 
     def parameters(self) -> list[nn.Parameter]:
         """Return the trainable parameters, those of the head last: earlier vectors are beginnings of later ones."""

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.registry import METHODS
-from skeleton_cgl.scenarios.scenario import Experience, Need, Samples
+from skeleton_cgl.scenarios.scenario import Experience, Need, Queries, Samples
 
 if TYPE_CHECKING:
     from skeleton_cgl.learning.learner import Batch, Learner
@@ -22,7 +22,9 @@ class Method:
 
     needs: what the method cannot do without; a scenario or backbone that does not offer it is refused in one sentence.
     On a stream, which has no borders between lessons, only the moments of a step come, `step_samples` to `step_done`: a
-    method with `begin_lesson`, `lesson_samples` or `end_lesson` needs borders without saying so.
+    method with `begin_lesson`, `lesson_samples`, `learn_lesson` or `end_lesson` needs borders without saying so.
+
+    paper: where the method is from, as lists of methods show it.
 
     What a method has to remember from lesson to lesson it gives in `state` and takes back in `restore`, as tensors,
     numbers, text, lists and dicts; what it forgets to give is found out before a study runs.
@@ -33,7 +35,8 @@ class Method:
     version: raised when the method comes to other numbers; keys have it, and with it what derives from the method.
     """
 
-    needs: ClassVar[frozenset[Need]] = frozenset()
+    needs: frozenset[Need] = frozenset()
+    paper: ClassVar[str] = ""
     watches_all: ClassVar[bool] = False
     younger: ClassVar[Mapping[str, Any]] = {}
     gone: ClassVar[Mapping[str, Any]] = {}
@@ -50,6 +53,10 @@ class Method:
     def lesson_samples(self, learner: "Learner", experience: Experience) -> Samples:  # noqa: ARG002
         """Return the samples to learn the lesson from."""
         return experience.training
+
+    def learn_lesson(self, learner: "Learner", experience: Experience) -> None:
+        """Learn the lesson: as the training recipe says, from `lesson_samples`."""
+        learner.train(self.lesson_samples(learner, experience))
 
     def step_samples(self, learner: "Learner", samples: Samples) -> Samples:  # noqa: ARG002
         """Return the samples of one step, from those whose turn it is; on streams, the place for what is remembered."""
@@ -68,6 +75,10 @@ class Method:
     def end_lesson(self, learner: "Learner", experience: Experience) -> None:
         """Called when a lesson has been learned."""
 
+    def answer(self, learner: "Learner", queries: Queries, step: int) -> Tensor:  # noqa: ARG002
+        """Return the outputs (Q, outputs met) for queries that all reveal the same step, −1 for none."""
+        return learner.outputs(learner.inputs(queries))
+
     def state(self) -> dict[str, Any]:
         """Return what has to be remembered."""
         return {}
@@ -77,12 +88,12 @@ class Method:
 
 
 MOMENTS = (
-    *("begin_lesson", "lesson_samples", "step_samples", "loss"),
-    *("gradients_ready", "step_done", "end_lesson", "state", "restore"),
+    *("begin_lesson", "lesson_samples", "learn_lesson", "step_samples", "loss"),
+    *("gradients_ready", "step_done", "end_lesson", "answer", "state", "restore"),
 )
 """What a method may override."""
 
-_AT_BORDERS = ("begin_lesson", "lesson_samples", "end_lesson")
+_AT_BORDERS = ("begin_lesson", "lesson_samples", "learn_lesson", "end_lesson")
 
 _FORMER = {
     "begin_task": "begin_lesson",
@@ -100,7 +111,7 @@ def make_method(name: str, parameters: Mapping[str, Any]) -> Method:
     for former, now in _FORMER.items():
         if hasattr(kind, former):
             raise InputError(f"method {name!r}: `{former}` is called `{now}`; nothing would call it by its former name")
-    saves, restores = (_overrides(kind, moment) for moment in ("state", "restore"))
+    saves, restores = (overrides(kind, moment) for moment in ("state", "restore"))
     if saves != restores:
         there, missing = ("state", "restore") if saves else ("restore", "state")
         raise InputError(f"method {name!r}: has `{there}` but not `{missing}`; what it remembers would be lost")
@@ -109,9 +120,10 @@ def make_method(name: str, parameters: Mapping[str, Any]) -> Method:
 
 def needs_of(method: Method) -> frozenset[Need]:
     """Return what a method needs: what it says, and borders where it has something to do at them."""
-    at_borders = any(_overrides(type(method), moment) for moment in _AT_BORDERS)
+    at_borders = any(overrides(type(method), moment) for moment in _AT_BORDERS)
     return method.needs | ({"borders"} if at_borders else frozenset())
 
 
-def _overrides(kind: type[Method], moment: str) -> bool:
+def overrides(kind: type[Method], moment: str) -> bool:
+    """Return whether a method has its own say in a moment."""
     return getattr(kind, moment) is not getattr(Method, moment)

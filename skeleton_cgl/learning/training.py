@@ -111,15 +111,16 @@ class Training(Checked):
 class Recipe:
     """The pace of the training recipe: so many epochs of batches in random order, or of all samples at once."""
 
-    def __init__(self, training: Training) -> None:
+    def __init__(self, training: Training, epochs: int | None = None) -> None:
         self._training = training
+        self._epochs = training.epochs if epochs is None else epochs
 
     def epochs(self, samples: Samples) -> Iterator[Iterator[Tensor]]:
         size = min(self._training.batch_size or len(samples), len(samples))
         anew = samples.pool.augmented or self._training.fan_outs is not None
         # All at once, and not drawn anew: the same batch every epoch.
         whole = torch.arange(len(samples)) if size == len(samples) and not anew else None
-        for _ in range(self._training.epochs):
+        for _ in range(self._epochs):
             yield iter([whole]) if whole is not None else self._shuffled(len(samples), size)
 
     def _shuffled(self, number: int, size: int) -> Iterator[Tensor]:

@@ -1,6 +1,6 @@
 """TWP, topology-aware weight preserving (Liu et al. 2021): stay near weights that matter to loss or to topology."""
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -21,7 +21,7 @@ class TWP(EWC):
     in `edge_attention`.
     """
 
-    needs: ClassVar[frozenset[Need]] = frozenset(["edge attention"])
+    needs: frozenset[Need] = frozenset(["edge attention"])
 
     def __init__(self, lambda_l: float = 1e4, lambda_t: float = 1e4, beta: float = 0.01) -> None:
         if min(lambda_l, lambda_t, beta) < 0:

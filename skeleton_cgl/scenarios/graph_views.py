@@ -14,7 +14,9 @@ class GraphViews(ItemViews):
 
     def __init__(self, graphs: GraphSet, self_loops: bool, name: ViewName, items: NodesOf) -> None:
         super().__init__(name)
-        self._graphs = Graphs.of(graphs.starts, graphs.edges, graphs.features, self_loops, graphs.edge_features)
+        self._graphs = Graphs.of(
+            graphs.starts, graphs.edges, graphs.features, self_loops, graphs.edge_features, graphs.codes
+        )
         self._items = items
 
     def made(self, prefix: Prefix) -> GraphPool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 import torch
@@ -12,6 +12,10 @@ from skeleton_cgl.errors import InputError
 
 Arranged = Tensor | tuple[Tensor, ...]
 """What a clip backbone makes of the clips of a data set: tensors with a row per clip."""
+
+
+ReadOut = Literal["mean", "sum"]
+"""How what is known of the nodes of a graph becomes one."""
 
 
 class Inputs(Protocol):
@@ -55,6 +59,14 @@ class Inputs(Protocol):
 
     def arranged(self, arrange: Callable[[Any], Any]) -> Self:
         """Return these inputs with the content that a backbone's `arrange` makes of theirs."""
+        ...
+
+    def plain(self, hops: int, read_out: ReadOut) -> Tensor:
+        """Return (N, F) what is known of every row without a backbone.
+
+        Of a clip all its coordinates, the mean over actors; of a node the features Â^hops·X, summed over neighbours so
+        often with symmetric weights; of a pair the product of both ends'; of a graph its nodes' read out.
+        """
         ...
 
 
@@ -127,6 +139,13 @@ class Clips:
 
     def to(self, device: torch.device) -> "Clips":
         return replace(self, parts=_each(self.parts, lambda part: part.to(device)))
+
+    def plain(self, hops: int, read_out: ReadOut) -> Tensor:  # noqa: ARG002
+        """Return (N, C·T·V); refuse to sum over neighbours, of whom coordinates are not features."""
+        if hops:
+            raise InputError(f"clips: features summed over neighbours {hops} times are of graphs; take hops: 0")
+        (coordinates,) = _as_tuple(self.parts)
+        return (coordinates.mean(dim=1) if self.actors > 1 else coordinates).flatten(1)
 
     def arranged(self, arrange: Callable[[Any], Arranged]) -> "Clips":
         """Return these clips as arranged; refuse other than a row per clip."""

@@ -1,6 +1,7 @@
 """What scenarios have in common whose samples have one class each: lessons, experiences, queries, scores by a split."""
 
 import hashlib
+from collections.abc import Iterable
 
 import numpy as np
 import torch
@@ -13,14 +14,14 @@ from skeleton_cgl.scenarios.inputs import Pool
 from skeleton_cgl.scenarios.lessons import Order, Prefix, Task, UnitKind, as_task, task_lessons, units_named
 from skeleton_cgl.scenarios.measures import Measure
 from skeleton_cgl.scenarios.problem import OneClass, Problem, Truth, scopes
-from skeleton_cgl.scenarios.scenario import Experience, Facts, Need, Queries, Samples
+from skeleton_cgl.scenarios.scenario import Experience, Facts, Need, Queries, Samples, offers_in
 
 
 class LabelledSamples:
     """Class- or task-incremental learning of samples with one class each: units and outputs are the classes.
 
     labels (N,) and the part (N,) of the split each sample of the pool is in; samples of classes that are in no task are
-    unused. described: all else that decides what is handed out, asked and scored.
+    unused. described: all else that decides what is handed out, asked and scored. offered: what methods may need.
     """
 
     unit_kind: UnitKind = "class"
@@ -34,14 +35,14 @@ class LabelledSamples:
         tasks: ClassTasks,
         facts: Facts,
         described: bytes,
+        offered: Iterable[Need] = ("one class",),
     ) -> None:
         self.units = self.outputs = units_named(names)
         self.problem: Problem = OneClass()
         self.facts = facts
         self.default = tasks.divide(names)
         self._reveals = tasks.setting == "task-il"
-        offered: list[Need] = ["borders", "revealed task"] if self._reveals else ["borders"]
-        self.offers = frozenset(offered)
+        self.offers = offers_in(tasks.setting, offered)
         self._pool = pool
         self._labels = torch.from_numpy(labels)
         used = np.where(np.isin(labels, [label for task in self.default for label in task]), parts, UNUSED)

@@ -5,7 +5,7 @@ What is hidden, the links of test and validation, is in no graph, no degree and 
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -28,7 +28,7 @@ from skeleton_cgl.scenarios.measures import Measure
 from skeleton_cgl.scenarios.opened import Opened, shuffled
 from skeleton_cgl.scenarios.pair_views import PairViews
 from skeleton_cgl.scenarios.problem import LinkExists, Problem, Truth
-from skeleton_cgl.scenarios.scenario import Experience, Facts, Need, Queries, Samples
+from skeleton_cgl.scenarios.scenario import Experience, Facts, Need, Queries, Samples, offers_in
 from skeleton_cgl.scenarios.views import GraphPool, sequence_of
 
 
@@ -51,6 +51,8 @@ class LinkPredictionSettings(DataSettings):
     leaking_degrees: degrees count the hidden links and those to come (BeGin). shared_training_edges: all lessons see
     the training links of all, to come or not (BeGin's code). Neither by default.
     """
+
+    offered: ClassVar[tuple[Need, ...]] = ("graphs",)
 
     kind: Literal["link-prediction"]
     data: str = "synthetic-links"
@@ -98,8 +100,7 @@ class LinkPredictionScenario:
         self.unit_kind = units.kind
         self.outputs = units_named(("linked",))
         self.default = units.default
-        offered: list[Need] = ["borders"]
-        self.offers = frozenset(offered)
+        self.offers = offers_in(settings.setting, settings.offered)
         self.problem: Problem = LinkExists(settings.k, settings.score)
         self._unit = units.of_items
         self._parts = divide_items(split, opened, self._unit, units.names)

@@ -8,6 +8,7 @@ import numpy as np
 from skeleton_cgl.parts import TEST, TRAINING, VALIDATION
 from skeleton_cgl.scenarios.classes import ClassTasks
 from skeleton_cgl.scenarios.labelled import LabelledSamples
+from skeleton_cgl.scenarios.node import NodeSettings
 from skeleton_cgl.scenarios.scenario import Facts, Scenario
 from skeleton_cgl.scenarios.skeleton import SkeletonScenario
 from skeleton_cgl.scenarios.views import Surroundings
@@ -45,4 +46,5 @@ def made_up_graph(setting: Setting) -> Scenario:
     pool = Surroundings(edges, features.astype(np.float32), self_loops=False).whole
     names = tuple(f"class {label}" for label in range(6))
     facts = Facts("graph", {"features": _FEATURES})
-    return LabelledSamples(pool, labels, parts, names, ClassTasks(setting=setting), facts, digest.encode())
+    tasks = ClassTasks(setting=setting)
+    return LabelledSamples(pool, labels, parts, names, tasks, facts, digest.encode(), NodeSettings.offered)

@@ -23,7 +23,7 @@ from skeleton_cgl.scenarios.lessons import Order, Prefix, Task, lessons_of, unit
 from skeleton_cgl.scenarios.measures import Measure
 from skeleton_cgl.scenarios.opened import Opened
 from skeleton_cgl.scenarios.problem import ManyLabels, Problem, Truth, scopes
-from skeleton_cgl.scenarios.scenario import Experience, Facts, Need, Queries, Samples
+from skeleton_cgl.scenarios.scenario import Experience, Facts, Need, Queries, Samples, offers_in
 from skeleton_cgl.scenarios.views import ItemViews, sequence_of
 from skeleton_cgl.seeds import seed_of
 
@@ -66,6 +66,8 @@ class ManyLabelsSettings(ClassTasks, DataSettings):
     mean over all labels met up to it, on its queries (AGALE). leaking_labels: as AGALE, an item that is learned from in
     a task shows its labels of earlier tasks also where these are asked about; by default it does not.
     """
+
+    offered: ClassVar[tuple[Need, ...]] = ("graphs",)
 
     setting: Literal["class-il", "task-il", "domain-il"] = "class-il"  # type: ignore[assignment]
     rest: Literal["own", "join", "drop"] = "join"
@@ -120,8 +122,7 @@ class ManyLabelsScenario(ABC):
         self.outputs = units_named(items.classes)
         self.default = units.default
         self._reveals = settings.setting == "task-il"
-        offered: list[Need] = ["borders", "revealed task"] if self._reveals else ["borders"]
-        self.offers = frozenset(offered)
+        self.offers = offers_in(settings.setting, settings.offered)
         self.facts = facts
         self._item = items.item
         self._labels = items.labels

@@ -1,6 +1,6 @@
 """Many labels per node as a scenario: labels arrive task by task, as AGALE has it, or domains with all labels."""
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.graphs.graph import Graph
@@ -8,12 +8,14 @@ from skeleton_cgl.scenarios.graph_settings import GraphSettings
 from skeleton_cgl.scenarios.item_split import ItemSplit
 from skeleton_cgl.scenarios.many_labels import ManyLabelsScenario, ManyLabelsSettings
 from skeleton_cgl.scenarios.opened import Opened
-from skeleton_cgl.scenarios.scenario import Facts
+from skeleton_cgl.scenarios.scenario import Facts, Need
 from skeleton_cgl.scenarios.views import Views
 
 
 class MultilabelSettings(ManyLabelsSettings, GraphSettings):
     """Many labels per node."""
+
+    offered: ClassVar[tuple[Need, ...]] = (*ManyLabelsSettings.offered, "nodes")
 
     kind: Literal["multilabel"]
     data: str = "synthetic-labels"

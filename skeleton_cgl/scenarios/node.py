@@ -8,7 +8,7 @@ from skeleton_cgl.scenarios.graph_settings import GraphSettings
 from skeleton_cgl.scenarios.item_split import ItemSplit
 from skeleton_cgl.scenarios.one_class import OneClassScenario, OneClassSettings
 from skeleton_cgl.scenarios.opened import Opened
-from skeleton_cgl.scenarios.scenario import Facts
+from skeleton_cgl.scenarios.scenario import Facts, Need
 from skeleton_cgl.scenarios.views import ViewName, Views
 
 
@@ -16,6 +16,7 @@ class NodeSettings(OneClassSettings, GraphSettings):
     """One class per node; in time-il a lesson sees the graph as far as it has come, and no other view."""
 
     version: ClassVar[int] = 2
+    offered: ClassVar[tuple[Need, ...]] = (*OneClassSettings.offered, "nodes")
 
     kind: Literal["node"]
     data: str = "synthetic"

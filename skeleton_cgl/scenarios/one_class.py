@@ -2,7 +2,7 @@
 
 import hashlib
 from abc import ABC, abstractmethod
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from skeleton_cgl.scenarios.lessons import Order, Prefix, Task, lessons_of, unit
 from skeleton_cgl.scenarios.measures import Measure
 from skeleton_cgl.scenarios.opened import Opened
 from skeleton_cgl.scenarios.problem import OneClass, Problem, Truth, scopes
-from skeleton_cgl.scenarios.scenario import Experience, Facts, Need, Queries, Samples
+from skeleton_cgl.scenarios.scenario import Experience, Facts, Need, Queries, Samples, offers_in
 from skeleton_cgl.scenarios.views import ItemViews, ViewName, sequence_of
 
 Score = Literal["accuracy", "micro_accuracy", "roc_auc"]
@@ -36,6 +36,8 @@ class OneClassSettings(ClassTasks, DataSettings):
     what leads, accuracy with classes counting equally or queries ("micro_accuracy", as BeGin has it), or ROC-AUC where
     there are two classes in every domain or period. balanced: whether classes count equally in the loss.
     """
+
+    offered: ClassVar[tuple[Need, ...]] = ("one class", "graphs")
 
     setting: Literal["class-il", "task-il", "domain-il", "time-il"] = "class-il"  # type: ignore[assignment]
     domains: str | None = None
@@ -81,8 +83,7 @@ class OneClassScenario(ABC):
         self.outputs = units_named(items.classes)
         self.default = units.default
         self._reveals = settings.setting == "task-il"
-        offered: list[Need] = ["borders", "revealed task"] if self._reveals else ["borders"]
-        self.offers = frozenset(offered)
+        self.offers = offers_in(settings.setting, settings.offered)
         self.facts = facts
         self._unit = units.of_items
         self._parts = _parts(opened, units, split)

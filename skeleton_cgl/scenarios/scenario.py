@@ -5,7 +5,7 @@ number of a sample says nothing about its class (scenarios shuffle their samples
 queries. What a sample or a query reveals of its lesson is its `step`: the lesson's place in the prefix, −1 for nothing.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -17,18 +17,37 @@ from skeleton_cgl.scenarios.lessons import Lesson, Order, Prefix, Unit, UnitKind
 from skeleton_cgl.scenarios.measures import Measure
 from skeleton_cgl.scenarios.problem import Problem
 
-Need = Literal["borders", "revealed task", "edge attention"]
-"""What a method may need: lessons with a beginning and an end, queries that reveal their task, attention of edges."""
+Need = Literal["borders", "revealed task", "new classes", "one class", "graphs", "nodes", "edge attention"]
+"""What a method may need: lessons with a beginning and an end; queries that reveal their task; lessons that bring
+classes or labels of their own; samples of one class each; samples in graphs with features of nodes, or that are nodes
+of one; a backbone's attention of edges.
+"""
+
+_OF_SETTING: dict[str, tuple[Need, ...]] = {
+    "class-il": ("new classes",),
+    "task-il": ("new classes", "revealed task"),
+    "domain-il": (),
+    "time-il": (),
+}
+
+
+def offers_in(setting: str, of_kind: Iterable[Need]) -> frozenset[Need]:
+    """Return what methods may need in a setting, of a kind of scenario that offers this in all of them."""
+    return frozenset(["borders", *_OF_SETTING[setting], *of_kind])
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Labelled samples of a pool: ids (N,), labels (N,) or (N, O), and the step (N,) each reveals."""
+    """Labelled samples of a pool: ids (N,), labels (N,) or (N, O), and the step (N,) each reveals.
+
+    sizes: where samples of several origins were joined, how many are of each; none where they were picked since.
+    """
 
     pool: Pool
     ids: Tensor
     labels: Tensor
     step: Tensor
+    sizes: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -43,7 +62,8 @@ def join(parts: Sequence[Samples]) -> Samples:
     if len(parts) == 1:
         return parts[0]
     columns = ("ids", "labels", "step")
-    return Samples(parts[0].pool, *(torch.cat([getattr(part, column) for part in parts]) for column in columns))
+    ids, labels, step = (torch.cat([getattr(part, column) for part in parts]) for column in columns)
+    return Samples(parts[0].pool, ids, labels, step, sizes=tuple(map(len, parts)))
 
 
 class Pace(Protocol):

@@ -8,7 +8,7 @@ from skeleton_cgl.config import Checked, check
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.registry import SCENARIOS
 from skeleton_cgl.scenarios.problem import Problem
-from skeleton_cgl.scenarios.scenario import Scenario
+from skeleton_cgl.scenarios.scenario import Need, Scenario
 
 
 class ScenarioSettings(Checked):
@@ -18,6 +18,8 @@ class ScenarioSettings(Checked):
     """
 
     version: ClassVar[int] = 1
+    offered: ClassVar[tuple[Need, ...]] = ()
+    """What methods may need, in all settings, beside what a setting offers."""
 
     def of_repeat(self, repeat: int) -> Self:  # noqa: ARG002
         """Return the fields as a repeat of a study has them, however its data are divided; usually the same."""

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -18,7 +18,7 @@ from skeleton_cgl.scenarios.classes import ClassTasks
 from skeleton_cgl.scenarios.inputs import Clips
 from skeleton_cgl.scenarios.labelled import LabelledSamples
 from skeleton_cgl.scenarios.overlap import overlap
-from skeleton_cgl.scenarios.scenario import Facts
+from skeleton_cgl.scenarios.scenario import Facts, Need
 from skeleton_cgl.scenarios.settings import ScenarioSettings
 from skeleton_cgl.scenarios.split import Split, divide, settle
 from skeleton_cgl.seeds import seed_of
@@ -34,6 +34,8 @@ class SkeletonSettings(ClassTasks, ScenarioSettings):
     data: the path of an archive or the name of a built-in data set; split says which clips are queries; preparation
     overrides the archive's fields by name (frames, scale, fit, stream); augmentation changes training clips.
     """
+
+    offered: ClassVar[tuple[Need, ...]] = ("one class",)
 
     kind: Literal["skeleton"] = "skeleton"
     data: str = "synthetic"

@@ -17,11 +17,13 @@ from tests.scenarios.small import lesson, scenario_of
 ARGUMENTS = {
     "begin_lesson": "learner, experience",
     "lesson_samples": "learner, experience",
+    "learn_lesson": "learner, experience",
     "step_samples": "learner, samples",
     "loss": "learner, batch",
     "gradients_ready": "learner",
     "step_done": "learner, batch",
     "end_lesson": "learner, experience",
+    "answer": "learner, queries, step",
     "state": "",
     "restore": "state",
 }

@@ -172,9 +172,10 @@ def test_answers_are_the_same_however_many_queries_are_asked_at_once(small: Path
     learner = small_learner(scenario)
     learner.learn(lesson(scenario, (3, 1)), 0)
     queries = scenario.queries(())
-    alone = [learner.answer(replace(queries, ids=queries.ids[[row]])) for row in range(len(queries))]
+    rows = [torch.tensor([row]) for row in range(len(queries))]
+    alone = [learner.answer(replace(queries, ids=queries.ids[row], step=queries.step[row])) for row in rows]
     torch.testing.assert_close(learner.answer(queries), torch.cat(alone))
-    many = replace(queries, ids=queries.ids.repeat(60))
+    many = replace(queries, ids=queries.ids.repeat(60), step=queries.step.repeat(60))
     torch.testing.assert_close(learner.answer(many), torch.cat(alone).repeat(60, 1))
 
 

@@ -135,7 +135,8 @@ def test_the_fields_of_a_study_reach_every_class_based_scenario(
 def test_the_setting_of_a_study_reaches_every_class_based_scenario(small: Path, citations: Path, kind: str) -> None:
     fields = fields_of(kind, small, citations)
     offers = [make_scenario({**fields, "setting": setting}, 0).offers for setting in ("class-il", "task-il")]
-    assert offers == [{"borders"}, {"borders", "revealed task"}]
+    of_kind = {"skeleton": {"one class"}, "node": {"one class", "graphs", "nodes"}}[kind]
+    assert offers == [{"borders", "new classes", *of_kind}, {"borders", "new classes", "revealed task", *of_kind}]
 
 
 def asked_about(scenario: Scenario) -> set[int]:
