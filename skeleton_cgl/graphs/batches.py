@@ -72,6 +72,13 @@ class Places:
         made = _tensor(features, np.float32) if isinstance(features, np.ndarray) else SparseFeatures.of(features)
         return cls(links, made, asked, _tensor_or_none(numbers), _tensor_or_none(components))
 
+    @classmethod
+    def alone(cls, features: Tensor) -> "Places":
+        """Return a place for each of the nodes of these features (N, F), which have no neighbour but themselves."""
+        nodes = torch.arange(len(features), device=features.device)
+        links = Links(Pattern((len(nodes), len(nodes)), torch.arange(len(nodes) + 1, device=nodes.device), nodes))
+        return cls(links, features, nodes[:, None])
+
     @property
     def places(self) -> int:
         return self.at.shape[1]

@@ -82,6 +82,10 @@ class Feed:
         """Return samples as they are."""
         return self._arranged(pool).rows(ids).to(self._device)
 
+    def arranged(self, inputs: Inputs) -> Inputs:
+        """Return inputs of no pool, as a pool would have them, as the backbone wants them; they are not kept."""
+        return self._arrange(inputs.copied()).to(self._device)
+
     def plain(self, pool: Pool, ids: Tensor, hops: int, read_out: ReadOut) -> Tensor:
         """Return (N, F) what is known of samples without a backbone, on the device."""
         whole = Feed._plain.pop(pool.digest, None)

@@ -7,7 +7,7 @@ with; nothing else in it is drawn, so that state, experience and seed decide wha
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from statistics import fmean
 from typing import Any, ClassVar
@@ -240,13 +240,19 @@ class Learner:
     def batch(self, samples: Samples, training: bool = False) -> Batch:
         """Return samples as a batch of this learner; `training`: as training sees them."""
         feed = self._feed.training_inputs if training else self._feed.inputs
-        targets = self.problem.targets(samples.labels, self.head)
+        return replace(self._batch(feed(samples.pool, samples.ids), samples.labels, samples.step), sizes=samples.sizes)
+
+    def batch_of(self, inputs: Inputs, labels: Tensor, step: Tensor) -> Batch:
+        """Return inputs of a method's own making, as a pool has them, as a batch; labels and steps as samples have."""
+        return self._batch(self._feed.arranged(inputs), labels, step)
+
+    def _batch(self, inputs: Inputs, labels: Tensor, step: Tensor) -> Batch:
+        targets = self.problem.targets(labels, self.head)
         return Batch(
-            inputs=feed(samples.pool, samples.ids),
+            inputs=inputs,
             targets=targets.to(self.device),
             weights=self.problem.weights(targets).to(self.device),
-            among=self.scopes()[samples.step].to(self.device),
-            sizes=samples.sizes,
+            among=self.scopes()[step].to(self.device),
         )
 
     def inputs(self, of: Samples | Queries) -> Inputs:
