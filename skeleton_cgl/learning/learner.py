@@ -386,6 +386,10 @@ class Learner:
             for buffer, value in zip(self.backbone.buffers(), kept, strict=True):
                 buffer.copy_(value)
 
+    def seed_of(self, purpose: str) -> int:
+        """Return a seed that depends on the learner's seed alone: the same in all orders that start alike."""
+        return seed_of(purpose, self._seed)
+
     def seed_of_lesson(self, purpose: str, experience: Experience) -> int:
         """Return a seed that depends on the learner's seed and on what a lesson teaches, not on what came before."""
         return seed_of(purpose, self._seed, *sorted(experience.keys))

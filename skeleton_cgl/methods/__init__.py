@@ -1,3 +1,3 @@
 """Continual-learning methods, one file each, found by its name; memory and importance, which several share."""
 
-SHARED = ("importance", "memory")
+SHARED = ("fixed_features", "importance", "memory", "prototypes")

@@ -87,6 +87,10 @@ class Problem(Protocol):
         """Return what the outputs of samples should be, in the terms of a head's columns."""
         ...
 
+    def wanted(self, labels: Tensor, outputs: int) -> Tensor:
+        """Return (N, outputs) what all outputs known should be as numbers; NaN where labels do not tell."""
+        ...
+
     def losses(self, found: Tensor, targets: Tensor, among: Tensor) -> Tensor:
         """Return (N,) the loss of every sample, from outputs (N, O)."""
         ...
@@ -121,6 +125,10 @@ class OneClass:
 
     def targets(self, labels: Tensor, head: Columns) -> Tensor:
         return head.columns(labels)
+
+    def wanted(self, labels: Tensor, outputs: int) -> Tensor:
+        """Return 1 for the class of a sample and 0 for all others, also those still to come."""
+        return functional.one_hot(labels, outputs).double()
 
     def losses(self, found: Tensor, targets: Tensor, among: Tensor) -> Tensor:
         """Return −log softmax(found)[target], the softmax taken over the outputs `among`."""
@@ -190,6 +198,9 @@ class ManyLabels(BinaryOutputs):
     def targets(self, labels: Tensor, head: Columns) -> Tensor:
         return labels[:, head.outputs].float()
 
+    def wanted(self, labels: Tensor, outputs: int) -> Tensor:  # noqa: ARG002
+        return labels.double()
+
     def losses(self, found: Tensor, targets: Tensor, among: Tensor) -> Tensor:
         """Return the mean over the known labels `among` of −log of the probability of each."""
         counted = among & ~targets.isnan()
@@ -233,6 +244,9 @@ class LinkExists(BinaryOutputs):
 
     def targets(self, labels: Tensor, head: Columns) -> Tensor:  # noqa: ARG002
         return labels.float()
+
+    def wanted(self, labels: Tensor, outputs: int) -> Tensor:  # noqa: ARG002
+        return labels.double()[:, None]
 
     def losses(self, found: Tensor, targets: Tensor, among: Tensor) -> Tensor:  # noqa: ARG002
         return functional.binary_cross_entropy_with_logits(found[:, 0], targets, reduction="none")
