@@ -22,8 +22,9 @@ class Ridge(Method):
 
     y is what outputs should be: 1 for the class or label of a sample, 0 for others. The sums do not depend on the order
     of tasks, so that every order gives the answers of training on everything at once, up to rounding; where φ is of a
-    backbone that learned from the first task, they depend on which one that was. G has d² numbers; one matrix serves
-    all outputs as long as all samples tell of all of them, otherwise each output has its own.
+    backbone that learned from the first task, they depend on which one that was; where lessons show labels or edges of
+    those before them, on that as well. G has d² numbers; one matrix serves all outputs as long as all samples tell of
+    all of them, otherwise each output has its own.
 
     features, hops, read_out, projection, unit: what φ is, see `FixedFeatures`. strength: λ.
     """
