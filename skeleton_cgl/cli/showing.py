@@ -132,6 +132,32 @@ def ls(
     width = max(len(name) for name in entries)
     for name, meaning in entries.items():
         typer.echo(f"{name:<{width}}  {meaning}")
+    if kind == "methods":
+        typer.echo()
+        typer.echo(_where_methods_are_defined(), nl=False)
+
+
+_SETTING_LETTERS = {"class-il": "c", "task-il": "t", "domain-il": "d", "time-il": "τ"}
+
+
+def _where_methods_are_defined() -> str:
+    """Return the table of methods by kinds of scenario, with a letter for every setting."""
+    from skeleton_cgl.analysis.rendering import render
+    from skeleton_cgl.analysis.table import EMPTY, Column, Table, word
+    from skeleton_cgl.engine.compatibility import compatibilities
+
+    found = compatibilities()
+    kinds = list(found[0].settings)
+    rows = []
+    for each in found:
+        letters = (" ".join(_SETTING_LETTERS[setting] for setting in each.settings[kind]) for kind in kinds)
+        rows.append((word(each.method), *(word(told or EMPTY) for told in letters), word(each.paper)))
+    columns = (Column(heading, (heading,), words=True) for heading in ("method", *kinds, "paper"))
+    backbones = [f"{each.method} needs a backbone with {' and '.join(each.of_backbone)}" for each in found]
+    needed = [told for told, each in zip(backbones, found, strict=True) if each.of_backbone]
+    letters_mean = ", ".join(f"{letter} {setting}" for setting, letter in _SETTING_LETTERS.items())
+    notes = (f"Defined, with default parameters, in: {letters_mean}.", *(f"{told}." for told in needed))
+    return render(Table("Methods", tuple(columns), tuple(rows), notes))
 
 
 def _opened(store: Path, study: str | None, score: str | None = None) -> Any:

@@ -25,6 +25,9 @@ _MISSING = {
     "nodes": "samples that are nodes of one graph; in this scenario they are not",
 }
 
+BACKBONE_NEEDS = {"edge attention": "edge_attention"}
+"""Needs that a backbone meets, by the method of it that does."""
+
 
 def make_learner(
     scenario: Scenario,
@@ -64,13 +67,14 @@ def make_learner(
 def _refuse_unmet_needs(method: Method, scenario: Scenario, backbone: Backbone) -> None:
     name = type(method).__name__
     for need in sorted(needs_of(method)):
-        if need == "edge attention":
-            if not hasattr(backbone, "edge_attention"):
+        if need in BACKBONE_NEEDS:
+            if not hasattr(backbone, BACKBONE_NEEDS[need]):
                 raise InputError(
-                    f"method {name} needs a backbone with `edge_attention(inputs)`; {type(backbone).__name__} has none"
+                    f"method {name} needs a backbone with `{BACKBONE_NEEDS[need]}(inputs)`; "
+                    f"{type(backbone).__name__} has none"
                 )
         elif need not in _MISSING:
-            known = ", ".join(sorted([*_MISSING, "edge attention"]))
+            known = ", ".join(sorted([*_MISSING, *BACKBONE_NEEDS]))
             raise InputError(f"method {name}: needs {need!r}, which nothing offers; known: {known}")
         elif need not in scenario.offers:
             raise InputError(f"method {name} needs {_MISSING[need]}")
