@@ -13,8 +13,9 @@ import pandas as pd
 from skeleton_cgl.analysis.disparity import disparity
 from skeleton_cgl.analysis.names import name_learners, numbered, settings_of, with_names
 from skeleton_cgl.analysis.performance import accuracies, runs
-from skeleton_cgl.analysis.scores import ScoredRun, Scores, choose
+from skeleton_cgl.analysis.scores import Costs, ScoredRun, Scores, choose
 from skeleton_cgl.analysis.words import Wording, unit_kind, wording
+from skeleton_cgl.engine.record import Kept
 from skeleton_cgl.engine.rows import LearnerRow, RunRow
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.errors import InputError
@@ -53,6 +54,7 @@ class Results:
             to_go_by, self.left_out = _to_go_by(planned, complete, learners)
             unit = unit_kind(self.study, {run.kind for run in planned})
             asked = _asked(opened, metric, to_go_by, len(self.study.units), unit)
+            costs = _costs(opened, to_go_by)
             before = _untrained(opened, metric, to_go_by, len(self.study.units)) if unit == "domain" else None
         self.path = Path(store)
         self.summary: Any = None
@@ -69,6 +71,7 @@ class Results:
             tuple(_scored(run) for run in missing if run.noise == 0),
             unit,
             before,
+            costs,
         )
 
     @cached_property
@@ -150,6 +153,22 @@ def _untrained(store: Store, metric: str, runs: list[RunRow], units: int) -> np.
     found = store.scores(untrained(metric))
     nothing = np.full(units, np.nan)
     return np.array([found.get(run.keys[0], (nothing,))[0] for run in runs]).reshape(len(runs), units)
+
+
+def _costs(store: Store, runs: list[RunRow]) -> Costs:
+    """Return what every run cost: the seconds of all its stages, also those that it shares, and what the last keeps."""
+    made = store.made_by_key(dict.fromkeys(key for run in runs for key in run.keys))
+    seconds = np.array([sum(made[key].seconds for key in run.keys) for run in runs], dtype=float)
+    kept = [made[run.keys[-1]].kept for run in runs]
+    # Of what older releases counted, the inputs of samples are missing.
+    known = np.array([_kept_numbers(each) for each in kept], dtype=float).reshape(len(runs), 3)
+    return Costs(seconds, *known.T)
+
+
+def _kept_numbers(kept: Kept | None) -> tuple[float, float, float]:
+    if kept is None or kept.samples is None or kept.floats is None:
+        return np.nan, np.nan, np.nan
+    return kept.samples, kept.floats, kept.bytes
 
 
 def _scored(run: RunRow) -> ScoredRun:

@@ -4,7 +4,7 @@ Values are fractions here and nowhere else; whoever shows them makes percent of 
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -54,6 +54,22 @@ class ScoredRun:
 
 
 @dataclass(frozen=True, eq=False)
+class Costs:
+    """What runs cost, all (N,): seconds to learn an order, and what is kept after it; NaN where it is not known."""
+
+    seconds: np.ndarray
+    samples: np.ndarray
+    floats: np.ndarray
+    bytes: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.seconds)
+
+    def chosen(self, places: np.ndarray) -> "Costs":
+        return Costs(*(getattr(self, field.name)[places] for field in fields(self)))
+
+
+@dataclass(frozen=True, eq=False)
 class Scores:
     """The values of a metric: test and validation (N, S, U) of N runs after each of S steps on every unit.
 
@@ -61,7 +77,7 @@ class Scores:
     number; units are the names of what orders arrange. asked (N, 2, U): the number of test and of validation queries
     behind the values of every run; None where it is not known. missing: ordinary runs that are planned, not finished.
     unit: what the units are. untrained (N, U): the test values of a learner that has not learned yet; NaN where it was
-    not asked, None where nobody was.
+    not asked, None where nobody was. costs: what every run cost; None where nothing is known of it.
 
     Refused: arrays of another shape, a run given twice, a learner or a unit that is not there, an unknown kind of
     order, a run of a noise floor that does not say of which, a micro metric without the numbers of queries.
@@ -77,6 +93,7 @@ class Scores:
     missing: tuple[ScoredRun, ...] = ()
     unit: UnitKind = "class"
     untrained: np.ndarray | None = None
+    costs: Costs | None = None
 
     def __post_init__(self) -> None:
         steps = max((run.steps for run in self.runs), default=0)
@@ -90,6 +107,8 @@ class Scores:
         if self.untrained is not None and self.untrained.shape != (len(self.runs), len(self.units)):
             each = (len(self.runs), len(self.units))
             raise InputError(f"scores: untrained: expected (runs, units) {each}, found {self.untrained.shape}")
+        if self.costs is not None and len(self.costs) != len(self.runs):
+            raise InputError(f"scores: costs: expected those of {len(self.runs)} runs, found {len(self.costs)}")
         if self.is_micro and self.asked is None:
             raise InputError(f"scores: {self.metric}: tasks weigh units by their queries, whose numbers are missing")
         numbers = {learner.number for learner in self.learners}
@@ -162,6 +181,7 @@ class Scores:
             validation=self.validation[places],
             asked=asked,
             untrained=untrained,
+            costs=None if self.costs is None else self.costs.chosen(places),
         )
 
     def where(self, wanted: Callable[[ScoredRun], bool]) -> "Scores":
@@ -204,6 +224,7 @@ def joined(several: Sequence[Scores]) -> Scores:
     steps = max(each.test.shape[1] for each in several)
     asked = [each.asked for each in several if each.asked is not None]
     untrained = [each.untrained for each in several if each.untrained is not None]
+    costs = [each.costs for each in several if each.costs is not None]
     return replace(
         first,
         runs=tuple(run for each in several for run in each.runs),
@@ -212,7 +233,12 @@ def joined(several: Sequence[Scores]) -> Scores:
         asked=np.concatenate(asked) if len(asked) == len(several) else None,
         missing=tuple(run for each in several for run in each.missing),
         untrained=np.concatenate(untrained) if len(untrained) == len(several) else None,
+        costs=_joined_costs(costs) if len(costs) == len(several) else None,
     )
+
+
+def _joined_costs(several: Sequence[Costs]) -> Costs:
+    return Costs(*(np.concatenate([getattr(each, field.name) for each in several]) for field in fields(Costs)))
 
 
 def _padded(values: np.ndarray, steps: int) -> np.ndarray:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from skeleton_cgl.engine import schema
-from skeleton_cgl.engine.record import Made, Record
+from skeleton_cgl.engine.record import Kept, Made, Record
 from skeleton_cgl.engine.rows import ComponentRow, LearnerRow, RunRow
 from skeleton_cgl.engine.upgrades import TitledRun, old_record
 from skeleton_cgl.errors import InputError
@@ -20,11 +20,17 @@ NAMES = (
 )
 NAMES_BEFORE = tuple(name for name in NAMES if name not in ("floor", "steps"))
 """Those of format 3."""
-MADE = ("seconds", "host", "versions", "seed", "created", "fingerprint", "kept", "answers")
+MADE = (
+    *("seconds", "host", "versions", "seed", "created", "fingerprint"),
+    *("kept_samples", "kept_floats", "kept_bytes", "answers"),
+)
+MADE_BEFORE = ("seconds", "host", "versions", "seed", "created", "fingerprint", "kept", "answers")
+"""Those of formats 3 and 4."""
 OLD_COLUMNS = (
     *("study", "method", "backbone", "kind", "repeat", "noise", "order", "step", "key"),
     *(*QUERIED, "seconds", "host", "versions", "seed", "created"),
 )
+_KEPT = ("kept_samples", "kept_floats", "kept_bytes")
 _BESIDE_VALUES = (".asked", ".counts")
 
 Row = dict[str, str]
@@ -84,7 +90,7 @@ def record_cells(record: Record, host: str) -> Row:
         "seed": str(made.seed),
         "created": made.created,
         "fingerprint": schema.facts_text(made.fingerprint) if made.fingerprint else "",
-        "kept": "" if made.kept is None else str(made.kept),
+        **dict(zip(_KEPT, _kept_cells(made.kept), strict=True)),
         "answers": "" if record.answers is None else base64.b64encode(schema.pack_array(record.answers)).decode(),
     }
 
@@ -98,10 +104,23 @@ def record_of(row: Row, columns: Sequence[str]) -> Record:
         int(row["seed"]),
         row["created"],
         schema.facts_of(row["fingerprint"] or "{}"),
-        int(row["kept"]) if row["kept"] else None,
+        _kept_of(row),
     )
     answers = schema.unpack_array(base64.b64decode(row["answers"])) if row["answers"] else None
     return Record(row["key"], _scores(row, columns), made, answers)
+
+
+def _kept_cells(kept: Kept | None) -> list[str]:
+    return ["" if number is None else str(number) for number in schema.kept_columns(kept)]
+
+
+def _kept_of(row: Row) -> Kept | None:
+    if "kept" in row:
+        return schema.kept_before(int(row["kept"]) if row["kept"] else None)
+    samples, floats, size = (int(row[name]) if row[name] else None for name in _KEPT)
+    if size is None and (samples, floats) != (None, None):
+        raise ValueError("samples or floats are kept, but no bytes")
+    return None if size is None else Kept(samples, floats, size)
 
 
 def old_record_of(row: Row) -> Record:

@@ -30,8 +30,8 @@ from skeleton_cgl.engine.upgrades import old_study
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.files import write_beside
 
-FORMAT = "skeleton_cgl export 4"
-FORMAT_BEFORE = "skeleton_cgl export 3"
+FORMAT = "skeleton_cgl export 5"
+FORMATS_BEFORE = ("skeleton_cgl export 4", "skeleton_cgl export 3")
 OLD_FORMAT = "skeleton_cgl export 2"
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, zlib.error)
 """What reading something that is not as it should be ends with."""
@@ -206,7 +206,8 @@ class _Reader:
 
     def __init__(self, old: bool, columns: Sequence[str]) -> None:
         self._old = old
-        self._scores = [column for column in columns if column not in {*cells.NAMES, *cells.MADE}]
+        others = {*cells.NAMES, *cells.MADE, *cells.MADE_BEFORE}
+        self._scores = [column for column in columns if column not in others]
         self.runs: dict[str, list[tuple[Row, list[str]]]] = {}
         self.records: dict[str, tuple[str, Record]] = {}
 
@@ -251,11 +252,13 @@ def _opened(path: Path) -> tuple[dict[str, Any], list[str], list[list[str]]]:
     except (OSError, EOFError, ValueError, RecursionError, csv.Error, zlib.error) as error:
         raise InputError(f"{path}: not a readable export: {error}") from error
     found = head.get("format") if isinstance(head, dict) else None
-    if found not in (FORMAT, FORMAT_BEFORE, OLD_FORMAT):
-        raise InputError(f"{path}: expected {FORMAT!r}, {FORMAT_BEFORE!r} or {OLD_FORMAT!r} in the first line")
-    names = cells.NAMES if found == FORMAT else cells.NAMES_BEFORE
-    scores = columns[len(names) : -len(cells.MADE)]
-    expected = list(cells.OLD_COLUMNS) if found == OLD_FORMAT else [*names, *scores, *cells.MADE]
+    if found not in (FORMAT, *FORMATS_BEFORE, OLD_FORMAT):
+        before = ", ".join(map(repr, FORMATS_BEFORE))
+        raise InputError(f"{path}: expected {FORMAT!r}, {before} or {OLD_FORMAT!r} in the first line")
+    names = cells.NAMES_BEFORE if found == FORMATS_BEFORE[-1] else cells.NAMES
+    made = cells.MADE if found == FORMAT else cells.MADE_BEFORE
+    scores = columns[len(names) : -len(made)]
+    expected = list(cells.OLD_COLUMNS) if found == OLD_FORMAT else [*names, *scores, *made]
     if columns != expected or len(set(columns)) != len(columns):
         raise InputError(f"{path}: expected the columns {', '.join(expected)}, each once")
     if not isinstance(head.get("studies"), list) or not all(isinstance(study, dict) for study in head["studies"]):

@@ -12,11 +12,24 @@ Facts = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
+class Kept:
+    """What a method keeps between lessons: data samples, by number or by content, floating-point numbers, bytes.
+
+    floats and bytes count the inputs of samples that are kept by number. samples and floats are None in records of an
+    older release, whose bytes are without those inputs.
+    """
+
+    samples: int | None
+    floats: int | None
+    bytes: int
+
+
+@dataclass(frozen=True)
 class Made:
     """How a record came about: how long it took, where, with what, from which seed and when.
 
     created is empty until the record is kept. fingerprint: what of the machine decides the last bits of a sum; empty
-    where it was not noted. kept: the bytes a method keeps after the stage; None where they were not counted.
+    where it was not noted. kept: what the method keeps after the stage; None where it was not counted.
     """
 
     seconds: float
@@ -25,7 +38,7 @@ class Made:
     seed: int
     created: str = ""
     fingerprint: Facts = ()
-    kept: int | None = None
+    kept: Kept | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""What a store of version 3 looks like inside: its tables, and how rows and records become columns and come back.
+"""What a store of version 4 looks like inside: its tables, and how rows and records become columns and come back.
 
 Every row ends with a checksum of its table's name and its other columns. The answers of a record are beside, with a
 checksum of their own that the record's covers, so that scores are read and verified without them. A row that is gone
@@ -24,48 +24,56 @@ from typing import Any
 
 import numpy as np
 
-from skeleton_cgl.engine.record import Facts, Made, Record
+from skeleton_cgl.engine.record import Facts, Kept, Made, Record
 from skeleton_cgl.engine.rows import ComponentRow, LearnerRow, RunRow, StudyRow
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.scenarios.lessons import Order, describe, parse
 from skeleton_cgl.scenarios.measures import Measure
 
-VERSION = 3
+VERSION = 4
 TABLES = (
-    """CREATE TABLE studies (
+    """CREATE TABLE IF NOT EXISTS studies (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, spec TEXT NOT NULL, digests TEXT NOT NULL, units TEXT NOT NULL,
     tasks TEXT NOT NULL, metrics TEXT NOT NULL, created TEXT NOT NULL, notes TEXT NOT NULL, learners INTEGER NOT NULL,
     runs INTEGER NOT NULL, checksum BLOB NOT NULL, UNIQUE (spec, digests)
 )""",
-    """CREATE TABLE learners (
+    """CREATE TABLE IF NOT EXISTS learners (
     study INTEGER NOT NULL, learner INTEGER NOT NULL, content TEXT NOT NULL, checksum BLOB NOT NULL,
     PRIMARY KEY (study, learner)
 )""",
-    """CREATE TABLE runs (
+    """CREATE TABLE IF NOT EXISTS runs (
     study INTEGER NOT NULL, run INTEGER NOT NULL, learner INTEGER NOT NULL, kind TEXT NOT NULL,
     repeat INTEGER NOT NULL, noise INTEGER NOT NULL, floor TEXT NOT NULL, orders TEXT NOT NULL, keys TEXT NOT NULL,
     checksum BLOB NOT NULL, PRIMARY KEY (study, run)
 )""",
-    """CREATE TABLE records (
+    """CREATE TABLE IF NOT EXISTS records (
     key TEXT PRIMARY KEY, scores BLOB NOT NULL, seconds REAL NOT NULL, host TEXT NOT NULL, versions TEXT NOT NULL,
-    seed TEXT NOT NULL, created TEXT NOT NULL, fingerprint TEXT NOT NULL, kept INTEGER, answers_checksum BLOB,
-    checksum BLOB NOT NULL, answers BLOB
+    seed TEXT NOT NULL, created TEXT NOT NULL, fingerprint TEXT NOT NULL, kept_samples INTEGER,
+    kept_floats INTEGER, kept_bytes INTEGER, answers_checksum BLOB, checksum BLOB NOT NULL, answers BLOB
 )""",
-    """CREATE TABLE failures (
+    """CREATE TABLE IF NOT EXISTS failures (
     key TEXT PRIMARY KEY, stage TEXT NOT NULL, reason TEXT NOT NULL, checksum BLOB NOT NULL
 )""",
-    "CREATE TABLE checks (digest TEXT PRIMARY KEY, created TEXT NOT NULL, checksum BLOB NOT NULL)",
-    "CREATE TABLE tallies (counted TEXT PRIMARY KEY, number INTEGER NOT NULL, checksum BLOB NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS checks (digest TEXT PRIMARY KEY, created TEXT NOT NULL, checksum BLOB NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS tallies (counted TEXT PRIMARY KEY, number INTEGER NOT NULL, checksum BLOB NOT NULL)",
 )
 TALLIED = ("studies", "records", "failures", "checks")
 """The tables whose rows are counted in the table of tallies."""
-KNOWN_TABLES = {1: (), 2: ("learners",), 3: ("learners", "tallies")}
-"""The tables, of those that came later, that a store of each version has."""
+MARKS = {
+    1: (),
+    2: ("learners",),
+    3: ("learners", "tallies"),
+    4: ("learners", "tallies", "records.kept_bytes"),
+}
+"""The tables, and columns of records, of those that came later, that a store of each version has."""
 _WHOLE = (("<u1", 2**8 - 1), ("<u2", 2**16 - 1), ("<u4", 2**32 - 1), ("<i8", 2**63 - 1))
 """The types that counts are written in, and the largest number that each holds."""
 _NAMED_BY = {"learners": 2, "runs": 2}
 """How many columns name a row of a table, where it is not one."""
-RECORD = "key, scores, seconds, host, versions, seed, created, fingerprint, kept, answers_checksum, checksum"
+RECORD = (
+    "key, scores, seconds, host, versions, seed, created, fingerprint, kept_samples, kept_floats, kept_bytes, "
+    "answers_checksum, checksum"
+)
 """The columns of a record that are sealed by its checksum, and the checksum."""
 
 Columns = tuple[Any, ...]
@@ -183,13 +191,23 @@ def record_columns(record: Record) -> Columns:
     made = record.made
     answers = None if record.answers is None else pack_array(record.answers)
     facts = (facts_text(made.versions), str(made.seed), made.created, facts_text(made.fingerprint))
-    row = (record.key, pack_scores(record.scores), float(made.seconds), made.host, *facts, made.kept)
+    row = (record.key, pack_scores(record.scores), float(made.seconds), made.host, *facts, *kept_columns(made.kept))
     return (*sealed("records", (*row, None if answers is None else checksum(answers))), answers)
 
 
 def made_of(columns: Columns) -> Made:
-    _, _, seconds, host, versions, seed, created, fingerprint, kept, *_ = columns
+    _, _, seconds, host, versions, seed, created, fingerprint, samples, floats, size, *_ = columns
+    kept = None if size is None else Kept(samples, floats, size)
     return Made(seconds, host, facts_of(versions), int(seed), created, facts_of(fingerprint), kept)
+
+
+def kept_columns(kept: Kept | None) -> Columns:
+    return (None, None, None) if kept is None else (kept.samples, kept.floats, kept.bytes)
+
+
+def kept_before(size: int | None) -> Kept | None:
+    """Return what an older release noted of what is kept: the bytes of tensors, without the inputs of samples."""
+    return None if size is None else Kept(None, None, size)
 
 
 @lru_cache(maxsize=1024)

@@ -4,12 +4,13 @@ what does not fit; who calls it says where."""
 import itertools
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from skeleton_cgl.engine.draws import FLOORS
-from skeleton_cgl.engine.record import Record
+from skeleton_cgl.engine.record import Kept, Record
 from skeleton_cgl.engine.rows import PlannedStudy, RunRow
 from skeleton_cgl.scenarios.lessons import Order, Task, describe
 from skeleton_cgl.scenarios.measures import QUERIED, Measure
@@ -32,9 +33,17 @@ def check_record(record: Record) -> None:
     for score in record.scores:
         _check_score(score)
     made = record.made
-    if not (0 <= made.seconds < np.inf) or (made.kept is not None and made.kept < 0):
-        raise ValueError(f"expected seconds and bytes kept from 0 on, found {made.seconds} and {made.kept}")
+    if not 0 <= made.seconds < np.inf:
+        raise ValueError(f"expected seconds from 0 on, found {made.seconds}")
+    if made.kept is not None:
+        _check_kept(made.kept)
     check_answers(record)
+
+
+def _check_kept(kept: Kept) -> None:
+    for name, number in asdict(kept).items():
+        if number is not None and number < 0:
+            raise ValueError(f"expected a number of {name} kept from 0 on, found {number}")
 
 
 def check_scores(scores: Iterable[Measure], metrics: Iterable[str], units: int) -> None:

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.metadata import version
-from typing import Any
 
 from torch import Tensor
 
 from skeleton_cgl.blame import blamed
 from skeleton_cgl.engine.fingerprint import fingerprint, source_digest
+from skeleton_cgl.engine.kept import kept_by
 from skeleton_cgl.engine.plan import Stage
 from skeleton_cgl.engine.record import Facts, Made, Record
 from skeleton_cgl.engine.soundness import check_scores
@@ -79,13 +79,14 @@ def learn_branch(
             if start is not None and not outcomes:
                 learner.restore(start)
             told = partial(progress, stage) if progress else None
-            learner.learn(scenario.experience(stage.prefix), stage.seed(study), told)
+            experience = scenario.experience(stage.prefix)
+            learner.learn(experience, stage.seed(study), told)
             # The prefix is the plan's: nothing that a method can write decides what is asked, or how it is scored.
             answers = learner.answer(scenario.queries(stage.prefix), seed_of("answers", stage.seed(study)))
             scores = (*_scores(scenario, answers, stage), *_untrained(study, scenario, stage))
             seconds = time.perf_counter() - started
             state = to_bytes(learner.state()) if stage.key in branch.kept else None
-            remembered = _size(learner.method.state())
+            kept = kept_by(learner.method, experience)
         except (Exception, SystemExit) as error:  # noqa: BLE001
             # A user's method or backbone may raise anything; it costs this branch, and is told.
             trace = "".join(traceback.format_exception(error))
@@ -98,7 +99,7 @@ def learn_branch(
             versions=_versions(),
             seed=stage.seed(study),
             fingerprint=fingerprint(learner.device),
-            kept=remembered,
+            kept=kept,
         )
         record = Record(stage.key, scores, made, answers_of(scores))
         outcomes.append(Outcome(stage.key, record, state, notes=tuple(learner.notes)))
@@ -126,15 +127,6 @@ def _untrained(study: Study, scenario: Scenario, stage: Stage) -> tuple[Measure,
         replace(score, metric=untrained(score.metric), counts=None, answered=None)
         for score in _scores(scenario, answers, stage)
     )
-
-
-def _size(value: Any) -> int:
-    """Return the bytes of all tensors in nested dicts and lists."""
-    if isinstance(value, Tensor):
-        return value.numel() * value.element_size()
-    if isinstance(value, dict):
-        return sum(_size(entry) for entry in value.values())
-    return sum(_size(entry) for entry in value) if isinstance(value, list | tuple) else 0
 
 
 @cache

@@ -111,10 +111,11 @@ class Store:
         tables = {name for (name,) in self._read("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if not tables and not version:
             return None
-        if version not in schema.KNOWN_TABLES:
+        if version not in schema.MARKS:
             raise InputError(f"{self.path}: a store of version {version}, this release reads {schema.VERSION}")
-        known = {table for tables in schema.KNOWN_TABLES.values() for table in tables}
-        if known & tables != set(schema.KNOWN_TABLES[version]):
+        columns = {f"records.{name}" for (name,) in self._read("SELECT name FROM pragma_table_info('records')")}
+        known = {mark for marks in schema.MARKS.values() for mark in marks}
+        if known & (tables | columns) != set(schema.MARKS[version]):
             raise InputError(f"{self.path}: damaged: its tables are not those of a store of version {version}")
         return int(version)
 

@@ -1,8 +1,9 @@
-"""What an older release wrote, read as what this one keeps: stores of versions 1 and 2, and exports of format 2.
+"""What an older release wrote, read as what this one keeps: stores of versions 1 to 3, and exports of format 2.
 
 Stores of version 1 and exports of format 2 know learners by titles and scores by confusion counts. Learners are found
 again by what the study's file says; where it says nothing of a title, the title is all that is known of them. Stores of
-version 2 know neither notes on the data nor what a noise floor draws anew, and no tallies.
+version 2 know neither notes on the data nor what a noise floor draws anew, and no tallies. Up to version 3, all that is
+known of what a method keeps is the bytes of its tensors.
 """
 
 import copy
@@ -34,8 +35,11 @@ from skeleton_cgl.scenarios.measures import QUERIED, accuracy_measure
 _MOVED = {
     1: ("studies", "runs", "records", "failures"),
     2: ("studies", "learners", "runs", "records", "failures", "checks"),
+    3: ("records",),
 }
 """The tables of older versions that are written anew."""
+_RECORD = "key, scores, seconds, host, versions, seed, created, fingerprint, kept, answers_checksum, checksum"
+"""The columns of a record of versions 2 and 3 that are sealed by its checksum, and the checksum."""
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, zlib.error)
 """What reading something that is not as it should be ends with."""
 
@@ -59,7 +63,7 @@ class TitledRun:
 def upgrade(connection: sqlite3.Connection, path: Path, version: int, in_place: bool = True) -> None:
     """Bring the store at `path` to this version, inside the transaction that `connection` has begun.
 
-    A copy is kept beside as NAME.v1 or .v2; not where the connection is to a copy already, and nothing is done in
+    A copy is kept beside as NAME.v1, .v2 or .v3; not where the connection is to a copy already, and nothing is done in
     place. Refused, with the store as it was: a copy of another store in that place, and content that cannot be read.
     """
     if in_place:
@@ -78,7 +82,7 @@ def upgrade(connection: sqlite3.Connection, path: Path, version: int, in_place: 
                 written[table] += 1
         except _UNREADABLE as error:
             raise InputError(f"{path}: a store of version {version}, its {what} cannot be read: {error}") from error
-    for table in schema.TALLIED:
+    for table in () if "tallies" in schema.MARKS[version] else schema.TALLIED:
         connection.execute("INSERT INTO tallies VALUES (?, ?, ?)", schema.sealed("tallies", (table, written[table])))
     for table in _MOVED[version]:
         connection.execute(f"DROP TABLE old_{table}")
@@ -109,20 +113,33 @@ def _sealed_anew(connection: sqlite3.Connection) -> Iterator[Written]:
         yield "learners", schema.sealed("learners", row)
     for row in _verified(connection, "runs"):
         yield "runs", schema.sealed("runs", (*row[:6], schema.floor_before(row[5]), *row[6:]))
-    for row in _verified(connection, "records"):
-        ((answers,),) = connection.execute("SELECT answers FROM old_records WHERE key = ?", row[:1])
-        yield "records", (*schema.sealed("records", row), answers)
+    yield from _counted_anew(connection, _verified(connection, "records"))
     yield from _new_failures(connection)
     for row in connection.execute("SELECT digest, created FROM old_checks ORDER BY rowid"):
         yield "checks", schema.sealed("checks", row)
 
 
-def _verified(connection: sqlite3.Connection, table: str) -> Iterator[schema.Columns]:
-    """Yield the rows of a table of version 2 without their checksums; refuse one that does not fit its own."""
-    query = f"SELECT {schema.columns_of(table)} FROM old_{table} ORDER BY rowid"
+def _records_of_3(connection: sqlite3.Connection) -> Iterator[Written]:
+    return _counted_anew(connection, _verified(connection, "records", "records"))
+
+
+def _counted_anew(connection: sqlite3.Connection, records: Iterable[schema.Columns]) -> Iterator[Written]:
+    """Yield records of versions 2 and 3, of which the bytes of tensors are all that is known of what was kept."""
+    for *first, kept, answers_checksum in records:
+        ((answers,),) = connection.execute("SELECT answers FROM old_records WHERE key = ?", first[:1])
+        row = (*first, *schema.kept_columns(schema.kept_before(kept)), answers_checksum)
+        yield "records", (*schema.sealed("records", row), answers)
+
+
+def _verified(connection: sqlite3.Connection, table: str, *named: str) -> Iterator[schema.Columns]:
+    """Yield the rows of an old table without their checksums; refuse one that does not fit its own.
+
+    named: what a checksum is of before the columns; the table's name from version 3 on.
+    """
+    query = f"SELECT {_RECORD if table == 'records' else '*'} FROM old_{table} ORDER BY rowid"
     for *found, checksum in connection.execute(query):
         row = tuple(found)
-        if schema.checksum(row) != checksum:
+        if schema.checksum((*named, *row)) != checksum:
             raise ValueError(f"table {table}, row {schema.row_name(table, row)}: damaged")
         yield row
 
@@ -168,6 +185,7 @@ def _new_records(connection: sqlite3.Connection) -> Iterator[Written]:
 _SOURCES: dict[int, dict[str, Callable[[sqlite3.Connection], Iterator[Written]]]] = {
     1: {"studies, runs": _new_studies, "records": _new_records, "failures": _new_failures},
     2: {"rows": _sealed_anew},
+    3: {"records": _records_of_3},
 }
 """What gives the new rows of a store of an older version, by what it reads."""
 

@@ -142,6 +142,10 @@ class Places:
     def __len__(self) -> int:
         return len(self.at)
 
+    def floats_of(self, chosen: Tensor) -> int:
+        """Return how many features the places of some rows have, also where most of them are zero."""
+        return len(chosen) * self.places * self.features.shape[1]
+
     def rows(self, chosen: Tensor) -> "Places":
         """Return the rows of these numbers, in that order, which numbers them from then on; refuse an unknown one."""
         at = self.at[self._rows_of(chosen.to(self.at.device))]

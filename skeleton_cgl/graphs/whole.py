@@ -106,6 +106,11 @@ class Graphs:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
+    def floats_of(self, chosen: Tensor) -> int:
+        """Return how many features all nodes of some graphs have."""
+        nodes = self.sizes[self._rows_of(chosen.to(self.starts.device))].sum()
+        return int(nodes) * self.content.features.shape[1]
+
     def rows(self, chosen: Tensor) -> "Graphs":
         """Return the graphs of these numbers, in that order, which numbers them from then on; refuse an unknown one.
 

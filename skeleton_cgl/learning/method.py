@@ -31,6 +31,8 @@ class Method:
 
     watches_all: whether early stopping watches the validation samples of all lessons so far, whatever the recipe says.
 
+    by_content: whether `state` holds the inputs of the samples that are kept, and not only their numbers in the pool.
+
     younger, gone: parameters that came or went while records were kept, each with the value that means "as before".
     version: raised when the method comes to other numbers; keys have it, and with it what derives from the method.
     """
@@ -38,6 +40,7 @@ class Method:
     needs: frozenset[Need] = frozenset()
     paper: ClassVar[str] = ""
     watches_all: ClassVar[bool] = False
+    by_content: ClassVar[bool] = False
     younger: ClassVar[Mapping[str, Any]] = {}
     gone: ClassVar[Mapping[str, Any]] = {}
     version: ClassVar[int] = 1
@@ -78,6 +81,10 @@ class Method:
     def answer(self, learner: "Learner", queries: Queries, step: int) -> Tensor:  # noqa: ARG002
         """Return the outputs (Q, outputs met) for queries that all reveal the same step, −1 for none."""
         return learner.outputs(learner.inputs(queries))
+
+    def samples_kept(self) -> int:
+        """Return how many samples are kept for later lessons, of whatever lesson; a record tells what that costs."""
+        return 0
 
     def state(self) -> dict[str, Any]:
         """Return what has to be remembered."""

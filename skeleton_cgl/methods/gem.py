@@ -52,6 +52,9 @@ class GEM(Method):
         self.memory.keep(experience, learner.seed_of_lesson("memory", experience))
         self._remembered = []
 
+    def samples_kept(self) -> int:
+        return len(self.memory)
+
     def state(self) -> dict[str, Any]:
         return self.memory.state()
 

@@ -50,6 +50,10 @@ class Memory:
         """Return what is kept of every past task, in the order they were learned."""
         return [Samples(pool, *columns) for columns in self._kept]
 
+    def __len__(self) -> int:
+        """Return how many samples are kept."""
+        return sum(len(ids) for ids, *_ in self._kept)
+
     def state(self) -> dict[str, Any]:
         return {name: [columns[place] for columns in self._kept] for place, name in enumerate(_COLUMNS)}
 

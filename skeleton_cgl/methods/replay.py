@@ -26,6 +26,9 @@ class Replay(Method):
     def end_lesson(self, learner: "Learner", experience: Experience) -> None:
         self.memory.keep(experience, learner.seed_of_lesson("memory", experience))
 
+    def samples_kept(self) -> int:
+        return len(self.memory)
+
     def state(self) -> dict[str, Any]:
         return self.memory.state()
 

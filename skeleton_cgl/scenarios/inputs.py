@@ -47,6 +47,10 @@ class Inputs(Protocol):
 
     def __len__(self) -> int: ...
 
+    def floats_of(self, chosen: Tensor) -> int:
+        """Return how many floating-point numbers the rows `chosen` are made of: what it costs to keep them."""
+        ...
+
     def copied(self) -> Self:
         """Return the same in memory of its own."""
         ...
@@ -133,6 +137,9 @@ class Clips:
 
     def __len__(self) -> int:
         return len(self.parts[0] if isinstance(self.parts, tuple) else self.parts)
+
+    def floats_of(self, chosen: Tensor) -> int:
+        return len(chosen) * sum(part.shape[1:].numel() for part in _as_tuple(self.parts))
 
     def rows(self, chosen: Tensor) -> "Clips":
         return replace(self, parts=_each(self.parts, lambda part: part[chosen]))

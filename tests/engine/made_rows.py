@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from skeleton_cgl.engine.record import Made, Record
+from skeleton_cgl.engine.record import Kept, Made, Record
 from skeleton_cgl.engine.rows import ComponentRow, LearnerRow, PlannedStudy, RunRow, StudyRow
 from skeleton_cgl.scenarios.measures import QUERIED, Measure, accuracy_measure
 
@@ -30,7 +30,7 @@ def rich_record(key: str, seed: int = 0) -> Record:
         measure.values[1] = np.nan
     counts = random.multinomial([5, 0, 9], [0.1, 0.4, 0.5])
     domains = Measure("test", "accuracy by domain", np.array([np.nan, random.random()]), np.array([0, 14]), counts)
-    made = replace(MADE, fingerprint=(("cpu", "AVX2"), ("blas", "1 < 2")), kept=2**40)
+    made = replace(MADE, fingerprint=(("cpu", "AVX2"), ("blas", "1 < 2")), kept=Kept(48, 2**33, 2**40))
     return Record(key, (*made_record(key, seed).scores, *f1, domains), made, random.random(5).astype(np.float16))
 
 

@@ -1,4 +1,4 @@
-"""Stores of versions 1 and 2 and exports of format 2 as the first releases wrote them, by hand."""
+"""Stores of versions 1 to 3 and exports of format 2 as the first releases wrote them, by hand."""
 
 import csv
 import gzip
@@ -60,6 +60,34 @@ CREATE TABLE records (
 CREATE TABLE failures (key TEXT PRIMARY KEY, stage TEXT NOT NULL, reason TEXT NOT NULL);
 CREATE TABLE checks (digest TEXT PRIMARY KEY, created TEXT NOT NULL);
 PRAGMA user_version = 2;
+"""
+TABLES_3 = """
+PRAGMA journal_mode = WAL;
+CREATE TABLE studies (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL, spec TEXT NOT NULL, digests TEXT NOT NULL, units TEXT NOT NULL,
+    tasks TEXT NOT NULL, metrics TEXT NOT NULL, created TEXT NOT NULL, notes TEXT NOT NULL, learners INTEGER NOT NULL,
+    runs INTEGER NOT NULL, checksum BLOB NOT NULL, UNIQUE (spec, digests)
+);
+CREATE TABLE learners (
+    study INTEGER NOT NULL, learner INTEGER NOT NULL, content TEXT NOT NULL, checksum BLOB NOT NULL,
+    PRIMARY KEY (study, learner)
+);
+CREATE TABLE runs (
+    study INTEGER NOT NULL, run INTEGER NOT NULL, learner INTEGER NOT NULL, kind TEXT NOT NULL,
+    repeat INTEGER NOT NULL, noise INTEGER NOT NULL, floor TEXT NOT NULL, orders TEXT NOT NULL, keys TEXT NOT NULL,
+    checksum BLOB NOT NULL, PRIMARY KEY (study, run)
+);
+CREATE TABLE records (
+    key TEXT PRIMARY KEY, scores BLOB NOT NULL, seconds REAL NOT NULL, host TEXT NOT NULL, versions TEXT NOT NULL,
+    seed TEXT NOT NULL, created TEXT NOT NULL, fingerprint TEXT NOT NULL, kept INTEGER, answers_checksum BLOB,
+    checksum BLOB NOT NULL, answers BLOB
+);
+CREATE TABLE failures (
+    key TEXT PRIMARY KEY, stage TEXT NOT NULL, reason TEXT NOT NULL, checksum BLOB NOT NULL
+);
+CREATE TABLE checks (digest TEXT PRIMARY KEY, created TEXT NOT NULL, checksum BLOB NOT NULL);
+CREATE TABLE tallies (counted TEXT PRIMARY KEY, number INTEGER NOT NULL, checksum BLOB NOT NULL);
+PRAGMA user_version = 3;
 """
 ORDER = "0,1 > 2"
 VERSIONS = '{"torch": "2.13", "numpy": "2.4"}'
@@ -194,8 +222,37 @@ def write_store_2(path: Path, planned: PlannedStudy, records: Sequence[Record]) 
             row = schema.run_columns(1, place, run)
             insert("runs", (*row[:6], *row[7:-1]))
         for record in records:
-            row = schema.record_columns(record)
-            insert("records", row[:-2], row[-1])
+            insert("records", *_record_before(record))
         connection.execute("INSERT INTO failures VALUES ('k', 'strong 0,1 > 2', 'out of memory')")
         connection.execute("INSERT INTO checks VALUES ('method', ?)", (CREATED,))
     return path
+
+
+def write_store_3(path: Path, planned: PlannedStudy, records: Sequence[Record]) -> Path:
+    """Write a store of version 3 with a study, records, a failure and a check."""
+
+    def insert(table: str, row: tuple[Any, ...], *beside: Any) -> None:
+        whole = (*row, blake2b(repr((table, *row)).encode(), digest_size=8).digest(), *beside)
+        connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(whole))})", whole)
+
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.executescript(TABLES_3)
+        study = schema.study_columns(1, planned.study, len(planned.learners), len(planned.runs))
+        insert("studies", (*study[:7], CREATED, *study[8:-1]))
+        for learner in planned.learners:
+            insert("learners", schema.learner_columns(1, learner)[:-1])
+        for place, run in enumerate(planned.runs):
+            insert("runs", schema.run_columns(1, place, run)[:-1])
+        for record in records:
+            insert("records", *_record_before(record))
+        insert("failures", ("k", "strong 0,1 > 2", "out of memory"))
+        insert("checks", ("method", CREATED))
+        for counted, number in (("studies", 1), ("records", len(records)), ("failures", 1), ("checks", 1)):
+            insert("tallies", (counted, number))
+    return path
+
+
+def _record_before(record: Record) -> tuple[tuple[Any, ...], Any]:
+    """Return the sealed columns of a record of versions 2 and 3, which count bytes alone, and its answers."""
+    *first, _, _, kept, answers_checksum, _, answers = schema.record_columns(record)
+    return (*first, kept, answers_checksum), answers

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from skeleton_cgl.engine.exchange import export, import_export, read_export
-from skeleton_cgl.engine.record import Record
+from skeleton_cgl.engine.record import Kept, Record
 from skeleton_cgl.engine.rows import PlannedStudy
 from skeleton_cgl.engine.store import NotReproducible, Store
 from skeleton_cgl.errors import InputError
@@ -164,8 +164,8 @@ def test_what_is_no_export_is_refused(store: Path, exported: Path, tmp_path: Pat
     refuse("not a readable export", whole[: len(whole) // 2])
     refuse("not a readable export", b"hello")
     refuse("not a readable export", gzip.compress(b"# {not JSON\na,b\n"))
-    for first in (b"", b"a,b\n", b"# 1\n", b'# {"format": "skeleton_cgl export 5"}\n'):
-        refuse("expected 'skeleton_cgl export 4', ", gzip.compress(first))
+    for first in (b"", b"a,b\n", b"# 1\n", b'# {"format": "skeleton_cgl export 6"}\n'):
+        refuse("expected 'skeleton_cgl export 5', ", gzip.compress(first))
     refuse("expected the columns study, method", gzip.compress(b'# {"format": "skeleton_cgl export 2"}\na,b\n'))
     with Store(store) as opened, pytest.raises(InputError, match=r"called NAME\.csv\.gz"):
         export(opened, tmp_path / "x.csv")
@@ -309,6 +309,10 @@ def opened_export(path: Path) -> tuple[dict[str, Any], list[list[str]]]:
         (cells_of("test", row1="390 0;0 0"), r"its studies .* expected test accuracy of 3 units"),
         (cells_of("test.f1", row2="1.5 nan 0.5 0.5"), "line 4: test f1: values are numbers from 0 to 1"),
         (cells_of("seconds", row2="-1.0"), "line 4: expected seconds"),
+        (cells_of("kept_samples", row2="-1"), "line 4: expected a number of samples kept from 0 on, found -1"),
+        (cells_of("kept_floats", row2="-2"), "line 4: expected a number of floats kept from 0 on, found -2"),
+        (cells_of("kept_bytes", row2="-3"), "line 4: expected a number of bytes kept from 0 on, found -3"),
+        (cells_of("kept_bytes", row2=""), "line 4: samples or floats are kept, but no bytes"),
         (leave_out_a_row, "line 4: step 1|its studies cannot be read: order 0,1 > 2: expected 2 steps, found 1"),
         (exchange_two_rows, "line 3: step 2 of order 0,1 > 2 does not follow the row before it"),
         (cells_of("step", row2="3"), "line 4: step 3 .* does not follow"),
@@ -378,11 +382,42 @@ def test_floors_and_notes_are_carried(tmp_path: Path) -> None:
         assert other.runs(1) == [*planned.runs, *floors]
 
 
+def kept_bytes_alone(rows: list[list[str]]) -> None:
+    """Leave out what formats 3 and 4 did not have of what a method keeps."""
+    place = rows[0].index("kept_samples")
+    rows[0][place : place + 3] = ["kept", "", ""]
+    for row in rows[1:]:
+        row[place] = row[place + 2]
+    for row in rows:
+        del row[place + 1 : place + 3]
+
+
+def test_an_export_of_format_4_is_read_with_the_bytes_kept(store: Path, exported: Path, tmp_path: Path) -> None:
+    head, rows = opened_export(exported)
+    head["format"] = "skeleton_cgl export 4"
+    kept_bytes_alone(rows)
+    exported.write_bytes(seal(head, rows))
+    with Store(tmp_path / "y.db") as other, Store(store) as opened:
+        import_export(exported, other)
+        assert other.studies() == opened.studies()
+        assert other.runs(1) == opened.runs(1)
+        for key in (A, B, A1, C):
+            one, also = opened.record(key), other.record(key)
+            before = one.made.kept and Kept(None, None, one.made.kept.bytes)
+            assert same(replace(one, made=replace(one.made, host=also.made.host, kept=before)), also)
+        assert other.record(B).made.kept == Kept(None, None, 2**40)
+        # Written anew, what was not counted is left empty, and comes back so.
+        export(other, tmp_path / "y.csv.gz")
+    found = {record.key: record.made.kept for _, record in read_export(tmp_path / "y.csv.gz").records}
+    assert found == {A: None, B: Kept(None, None, 2**40), A1: None, C: Kept(None, None, 2**40)}
+
+
 def test_an_export_of_format_3_is_read(store: Path, exported: Path, tmp_path: Path) -> None:
     head, rows = opened_export(exported)
     head["format"] = "skeleton_cgl export 3"
     for study in head["studies"]:
         del study["notes"]
+    kept_bytes_alone(rows)
     later = [rows[0].index(column) for column in ("floor", "steps")]
     before = [[cell for place, cell in enumerate(row) if place not in later] for row in rows]
     noise = before[0].index("noise")

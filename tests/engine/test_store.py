@@ -58,12 +58,12 @@ def test_what_is_no_store_or_cannot_be_written_to_is_reported(tmp_path: Path) ->
         Store(tmp_path / "file" / "x.db")
 
 
-@pytest.mark.parametrize("version", [0, 4])
+@pytest.mark.parametrize("version", [0, 5])
 def test_a_store_of_an_unknown_version_is_refused_and_left_alone(tmp_path: Path, version: int) -> None:
     with closing(sqlite3.connect(tmp_path / "x.db")) as connection:
         connection.executescript(f"CREATE TABLE something (x); PRAGMA user_version = {version};")
     before = (tmp_path / "x.db").read_bytes()
-    with pytest.raises(InputError, match=rf"x\.db: a store of version {version}, this release reads 3"):
+    with pytest.raises(InputError, match=rf"x\.db: a store of version {version}, this release reads 4"):
         Store(tmp_path / "x.db")
     assert (tmp_path / "x.db").read_bytes() == before
 

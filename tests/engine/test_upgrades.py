@@ -4,6 +4,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from skeleton_cgl.engine.rows import ComponentRow, LearnerRow, RunRow
+from skeleton_cgl.engine.database import in_memory, open_to_read
+from skeleton_cgl.engine.record import Kept, Record
+from skeleton_cgl.engine.rows import ComponentRow, LearnerRow, PlannedStudy, RunRow
 from skeleton_cgl.engine.store import Store
+from skeleton_cgl.engine.upgrades import upgrade
 from skeleton_cgl.errors import InputError
 from tests.engine.made_rows import made_record, made_study, rich_record, same
 from tests.engine.old_store import (
@@ -25,6 +29,7 @@ from tests.engine.old_store import (
     key_of,
     write_old_store,
     write_store_2,
+    write_store_3,
 )
 
 KILLED_WHILE_UPGRADING = """
@@ -218,7 +223,7 @@ def test_a_store_of_version_2_keeps_everything_and_its_noise_runs_are_of_seeds(t
         assert study == replace(planned.study, number=1, created=CREATED)
         assert store.learners(1) == list(planned.learners)
         assert store.runs(1) == [*planned.runs[:2], replace(noisy, floor="seeds")]
-        assert all(same(record, found) for record, found in zip(records, store.records(), strict=True))
+        assert all(same(bytes_alone(record), found) for record, found in zip(records, store.records(), strict=True))
         assert store.failed() == {"k": "out of memory"}
         assert store.checked("method")
         assert not store.verify().damages
@@ -227,18 +232,69 @@ def test_a_store_of_version_2_keeps_everything_and_its_noise_runs_are_of_seeds(t
     assert (tmp_path / "x.db").read_bytes() != whole
 
 
-def test_a_damaged_row_of_version_2_is_refused_by_name_and_the_store_left_as_it_was(tmp_path: Path) -> None:
-    write_store_2(tmp_path / "x.db", made_study(), [made_record("a"), made_record("b")])
+def test_a_store_of_version_3_keeps_everything_and_of_what_was_kept_the_bytes(tmp_path: Path) -> None:
+    planned = made_study(methods=("bare", "ewc"))
+    planned = replace(planned, study=replace(planned.study, notes=("3 identical clips",)))
+    records = [rich_record("b"), made_record("a"), made_record("c", seed=3)]
+    write_store_3(tmp_path / "x.db", planned, records)
+    with Store(tmp_path / "x.db") as store:
+        assert store.study() == replace(planned.study, number=1, created=CREATED)
+        assert (store.learners(1), store.runs(1)) == (list(planned.learners), list(planned.runs))
+        found = list(store.records())
+        assert all(same(bytes_alone(record), also) for record, also in zip(records, found, strict=True))
+        assert [record.made.kept for record in found] == [Kept(None, None, 2**40), None, None]
+        assert store.failed() == {"k": "out of memory"}
+        assert store.checked("method")
+        assert not store.verify().damages
+        store.add([("stage", rich_record("d"))])
+        assert store.record("d").made.kept == Kept(48, 2**33, 2**40)
+    with closing(sqlite3.connect(tmp_path / "x.db.v3")) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (3,)
+        assert connection.execute("SELECT kept FROM records ORDER BY rowid").fetchall() == [(2**40,), (None,), (None,)]
+
+
+def test_a_store_of_version_3_that_cannot_be_written_to_is_read(tmp_path: Path) -> None:
+    path = write_store_3(tmp_path / "x.db", made_study(), [rich_record("a")])
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+    before = path.read_bytes()
+    with closing(open_to_read(path)) as connection, closing(in_memory(connection)) as memory:
+        upgrade(memory, path, 3, in_place=False)
+        ((key, *kept),) = memory.execute("SELECT key, kept_samples, kept_floats, kept_bytes FROM records")
+    assert (key, kept) == ("a", [None, None, 2**40])
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["x.db"]
+
+
+def test_rows_that_a_store_of_version_3_has_lost_are_still_missing_after_the_upgrade(tmp_path: Path) -> None:
+    write_store_3(tmp_path / "x.db", made_study(), [made_record("a"), made_record("b")])
+    with closing(sqlite3.connect(tmp_path / "x.db")) as connection, connection:
+        connection.execute("DELETE FROM records WHERE key = 'b'")
+    with Store(tmp_path / "x.db") as store, pytest.raises(InputError, match="2 rows were written, 1 are found"):
+        store.done()
+
+
+def bytes_alone(record: Record) -> Record:
+    """Return a record as older releases kept it: of what a method keeps, they counted the bytes."""
+    kept = record.made.kept
+    return replace(record, made=replace(record.made, kept=kept and Kept(None, None, kept.bytes)))
+
+
+@pytest.mark.parametrize(("version", "write"), [(2, write_store_2), (3, write_store_3)])
+def test_a_damaged_row_of_an_old_store_is_refused_by_name_and_the_store_left_as_it_was(
+    tmp_path: Path, version: int, write: Callable[[Path, PlannedStudy, list[Record]], Path]
+) -> None:
+    write(tmp_path / "x.db", made_study(), [made_record("a"), made_record("b")])
     with closing(sqlite3.connect(tmp_path / "x.db")) as connection, connection:
         connection.execute("UPDATE records SET host = 'there' WHERE key = 'b'")
-    with pytest.raises(InputError, match=r"x\.db: a store of version 2, .*: table records, row b: damaged"):
+    with pytest.raises(InputError, match=rf"x\.db: a store of version {version}, .*: table records, row b: damaged"):
         Store(tmp_path / "x.db")
     with closing(sqlite3.connect(tmp_path / "x.db")) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (version,)
         assert connection.execute("SELECT count(*) FROM records").fetchone() == (2,)
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_a_store_that_was_upgraded_is_not_taken_for_an_old_one(tmp_path: Path, version: int) -> None:
     Store(tmp_path / "x.db").close()
     with closing(sqlite3.connect(tmp_path / "x.db")) as connection:
