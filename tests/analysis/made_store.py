@@ -1,6 +1,7 @@
 """Stores made up for the tests: a study and its records as if learned, without learning."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,13 @@ from skeleton_cgl.scenarios.measures import Measure
 VERSIONS = (("skeleton_cgl", "0.1.0"), ("torch", "2.13.0"))
 
 
-def made_store(path: Path, scores: Scores, name: str = "made", **fields: Any) -> Path:
+def made_store(
+    path: Path, scores: Scores, name: str = "made", made: Callable[[str, Made], Made] | None = None, **fields: Any
+) -> Path:
     """Write a store of one study with these scores, 1.5 seconds a stage on two machines, and a run never finished.
 
-    `fields` are those of its study file. What is missing in the scores is planned.
+    `fields` are those of its study file. What is missing in the scores is planned. made: changes how a record came
+    about, given its key, which is the place of its run and the step, 16 digits each.
     """
     repeats = len({run.repeat for run in scores.runs})
     default = tuple(sorted(next((run.order for run in scores.runs if run.kind == "task"), scores.runs[0].order)))
@@ -44,10 +48,11 @@ def made_store(path: Path, scores: Scores, name: str = "made", **fields: Any) ->
             parts = {"test": scores.test[place, step], "validation": scores.validation[place, step]}
             measures = tuple(_measure(part, scores.metric, values) for part, values in parts.items())
             number = len(records)
-            made = Made(
+            usual = Made(
                 1.5, f"machine-{number % 2}", VERSIONS, number, created=f"2026-01-02T04:00:{number % 60:02}+00:00"
             )
-            records.append((describe(run.order[: step + 1]), Record(key, measures, made)))
+            own = usual if made is None else made(key, usual)
+            records.append((describe(run.order[: step + 1]), Record(key, measures, own)))
     for run in scores.missing:
         runs.append(RunRow(run.learner, run.kind, run.repeat, 0, run.order, ("absent",) * len(run.order)))
     with Store(path) as store:

@@ -67,8 +67,8 @@ def _memory(of: _Mean) -> str:
     """Return a memory in words: its samples where it has some, else its numbers, and how large it is."""
     if not of.bytes:
         return "nothing"
-    what = f"{_plain(of.samples)} samples" if of.samples else f"{_short(of.floats)} floats"
-    return f"{what}, {_short(of.bytes, 'B')}"
+    number, what = (_plain(of.samples), "sample") if of.samples else (_short(of.floats), "float")
+    return f"{number} {what}{'s' * (number != '1')}, {_short(of.bytes, 'B')}"
 
 
 def _plain(number: float) -> str:
