@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skeleton_cgl.engine.record import Record
+from skeleton_cgl.engine.record import Kept, Record
 from skeleton_cgl.engine.store import NotReproducible, Store
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.scenarios.measures import Measure, accuracy_measure
@@ -47,7 +47,9 @@ class StoreContract:
             yield store
 
     def test_a_record_comes_back_as_it_was_to_the_last_bit(self, store: Store, open_store: Opener) -> None:
-        given = [made_record("plain"), rich_record("rich"), Record("bare", (), made_record("x").made)]
+        rich = rich_record("rich")
+        older = Record("older", rich.scores, replace(rich.made, kept=Kept(None, None, 0)))
+        given = [made_record("plain"), rich, older, Record("bare", (), made_record("x").made)]
         store.add([("stage", record) for record in given])
         with open_store() as other:
             for record in given:
