@@ -1,12 +1,18 @@
 """EWC, elastic weight consolidation (Kirkpatrick et al. 2017): stay near weights that mattered."""
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from torch import Tensor
 
 from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.learning.method import Method
-from skeleton_cgl.methods.importance import Anchor, sample_fisher, squared_gradient_of_loss
+from skeleton_cgl.methods.importance import (
+    Anchor,
+    sample_fisher,
+    squared_gradient_of_loss,
+    squared_gradients_of_batches,
+)
 from skeleton_cgl.scenarios.scenario import Experience
 
 if TYPE_CHECKING:
@@ -14,6 +20,7 @@ if TYPE_CHECKING:
 
 
 _IMPORTANCES = {"batch": squared_gradient_of_loss, "sample": sample_fisher}
+_VARIANTS = ("own", "cglb", "begin")
 
 
 class EWC(Method):
@@ -21,16 +28,36 @@ class EWC(Method):
 
     importance: "batch" squares the gradient of the mean loss over the task (CGLB; the published strengths belong to
     it), "sample" averages the squared gradients of single samples (Kirkpatrick et al.).
+
+    variant: what public code does instead. "cglb": nothing else, it is the default by another name. "begin": "batch" as
+    queries are answered, with BatchNorm on running statistics, and its mean over the batches of an epoch.
     """
 
-    def __init__(self, strength: float = 1e6, importance: Literal["batch", "sample"] = "batch") -> None:
+    younger: ClassVar[Mapping[str, Any]] = {"variant": "own"}
+
+    def __init__(
+        self,
+        strength: float = 1e6,
+        importance: Literal["batch", "sample"] = "batch",
+        variant: Literal["own", "cglb", "begin"] = "own",
+    ) -> None:
         if strength < 0:
             raise ValueError(f"strength {strength} is negative")
         if importance not in _IMPORTANCES:
             raise ValueError(f"unknown importance {importance!r}{did_you_mean(importance, _IMPORTANCES)}")
+        if variant not in _VARIANTS:
+            raise ValueError(f"unknown variant {variant!r}{did_you_mean(str(variant), _VARIANTS)}")
+        if variant != "own" and importance != "batch":
+            raise ValueError(f"variant {variant!r} takes the importance 'batch', not {importance!r}")
         self.strength = strength
-        self.importance = _IMPORTANCES[importance]
+        self.importance = squared_gradients_of_batches if variant == "begin" else _IMPORTANCES[importance]
         self.anchors: list[Anchor] = []
+
+    @classmethod
+    def spelled_out(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters without a variant that changes nothing."""
+        as_before = parameters["variant"] in ("own", "cglb")
+        return {name: value for name, value in parameters.items() if name != "variant" or not as_before}
 
     def loss(self, learner: "Learner", batch: "Batch") -> Tensor:
         return self.with_penalty(learner, learner.task_loss(batch))

@@ -3,8 +3,8 @@
 All are vectors over the learner's trainable parameters, head last. Those of a whole task (EWC `batch`, TWP, MAS but for
 `absolute-samples`) are taken as a step of training sees the task, with BatchNorm on the task's own statistics: the
 published strengths belong to them, and on running statistics, which lag behind, the same gradients are an order of
-magnitude larger. Those of single samples, which have no statistics of their own, are taken as queries are answered.
-Computing either leaves no trace in the learner.
+magnitude larger. Those of single samples, which have no statistics of their own, are taken as queries are answered, and
+so are those of BeGin (variant `begin`), of the batches of an epoch. Computing any leaves no trace in the learner.
 """
 
 from collections.abc import Callable
@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from torch.func import functional_call, grad, vmap
 
+from skeleton_cgl.learning.training import Recipe
 from skeleton_cgl.scenarios.scenario import Samples
 
 if TYPE_CHECKING:
@@ -54,6 +55,21 @@ def squared_gradient_of_loss(learner: "Learner", samples: Samples) -> Tensor:
 def sample_fisher(learner: "Learner", samples: Samples) -> Tensor:
     """Return the mean over samples of the squared gradient of each one's loss (Kirkpatrick et al. 2017)."""
     return mean_over_samples(learner, samples, learner.problem.losses, torch.square)
+
+
+def squared_gradients_of_batches(learner: "Learner", samples: Samples) -> Tensor:
+    """Return the mean over batches of the squared gradient of each one's task loss (the importance of EWC in BeGin)."""
+    return mean_over_batches(learner, samples, lambda batch: learner.gradient_of(learner.task_loss(batch)).square())
+
+
+def mean_over_batches(learner: "Learner", samples: Samples, importance: Callable[["Batch"], Tensor]) -> Tensor:
+    """Return Σ_b n_b importance(b) / Σ_b n_b over the batches b of an epoch, n_b: samples; as queries are answered."""
+    total = torch.zeros_like(learner.parameter_vector())
+    with learner.answering():
+        for rows in next(Recipe(learner.training).epochs(samples)):
+            batch = learner.batch(samples.select(rows))
+            total += len(batch) * importance(batch)
+    return total / len(samples)
 
 
 def mean_over_samples(learner: "Learner", samples: Samples, values: Values, magnitude: Magnitude) -> Tensor:

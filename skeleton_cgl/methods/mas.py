@@ -1,23 +1,26 @@
 """MAS, memory aware synapses (Aljundi et al. 2018): stay near weights the outputs depend on."""
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
 
 from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.learning.method import Method
-from skeleton_cgl.methods.importance import Anchor, mean_over_samples
+from skeleton_cgl.methods.importance import Anchor, mean_over_batches, mean_over_samples
 from skeleton_cgl.scenarios.scenario import Experience
 
 if TYPE_CHECKING:
-    from skeleton_cgl.learning.learner import Batch, Learner
+    from skeleton_cgl.learning.learner import Batch, Learner, Taught
 
 
 _OF_THE_MEAN = {"squared": torch.square, "absolute-mean": torch.abs}
 _SAMPLES = "absolute-samples"
 _FORMER = {"absolute": "absolute-mean"}
 """Names of before, by which studies go on."""
+
+_VARIANTS = ("own", "cglb", "begin")
 
 Importance = Literal["squared", "absolute-mean", "absolute-samples", "absolute"]
 
@@ -29,25 +32,45 @@ class MAS(Method):
     k, and from their mean g: "squared" takes g² (CGLB; the published strengths belong to it), "absolute-mean" |g|,
     formerly called "absolute", and "absolute-samples" the mean of |gₖ| (Aljundi et al., who sum over classes), in which
     gradients of unlike samples do not cancel.
+
+    variant: what public code does instead. "cglb" (graphs in class-IL; in task-IL CGLB does as the default): "squared",
+    but from the samples of the *next* task, n of them, when that begins, and Ω ← (NΩ + g² + n) / (N + n), where n was
+    meant to be a factor: from the third task on all weights are held alike. "begin": Ω ← Ω + |g|, a sum over tasks, as
+    queries are answered, |g| the mean over the batches of an epoch, of the sum over all outputs a sample is answered
+    among; BeGin's strength is 1.
     """
 
-    def __init__(self, strength: float = 100, importance: Importance = "squared") -> None:
+    younger: ClassVar[Mapping[str, Any]] = {"variant": "own"}
+
+    def __init__(
+        self,
+        strength: float = 100,
+        importance: Importance = "squared",
+        variant: Literal["own", "cglb", "begin"] = "own",
+    ) -> None:
         if strength < 0:
             raise ValueError(f"strength {strength} is negative")
         kind = _FORMER.get(importance, importance)
         if kind not in (*_OF_THE_MEAN, _SAMPLES):
             raise ValueError(f"unknown importance {kind!r}{did_you_mean(kind, [*_OF_THE_MEAN, _SAMPLES])}")
+        if variant not in _VARIANTS:
+            raise ValueError(f"unknown variant {variant!r}{did_you_mean(str(variant), _VARIANTS)}")
+        if variant != "own" and kind != "squared":
+            raise ValueError(f"variant {variant!r} has an importance of its own; {importance!r} would not be felt")
         self.strength = strength
         self.kind = kind
+        self.variant = variant
         self.anchor: Anchor | None = None
         self.samples = 0
+        self.unmet = 0.0
 
     @classmethod
     def spelled_out(cls, parameters: dict[str, Any]) -> dict[str, Any]:
         """Return the parameters as keys have them: there, an importance keeps the name that it was first given."""
         names = {name: former for former, name in _FORMER.items()}
         importance = parameters["importance"]
-        return {**parameters, "importance": names.get(importance, importance)}
+        named = {**parameters, "importance": names.get(importance, importance)}
+        return {name: value for name, value in named.items() if (name, value) != ("variant", "own")}
 
     def loss(self, learner: "Learner", batch: "Batch") -> Tensor:
         loss = learner.task_loss(batch)
@@ -55,19 +78,40 @@ class MAS(Method):
             return loss
         return loss + self.strength * self.anchor.penalty(learner.parameter_vector())
 
+    def begin_lesson(self, learner: "Learner", experience: Experience) -> None:
+        if self.variant == "cglb" and len(learner.taught) > 1:
+            self.consolidate(learner, self.importance(learner, experience, learner.taught[-2]), experience)
+
     def end_lesson(self, learner: "Learner", experience: Experience) -> None:
-        importance = self.importance(learner, experience)
+        if self.variant != "cglb":
+            self.consolidate(learner, self.importance(learner, experience, learner.taught[-1]), experience)
+
+    def consolidate(self, learner: "Learner", importance: Tensor, experience: Experience) -> None:
+        """Take in the importance of one more task, and hold the weights where they are."""
         count = len(experience.training)
         if self.anchor is not None:
-            past = torch.zeros_like(importance)
+            past = torch.full_like(importance, self.unmet)
             past[: len(self.anchor.importance)] = self.anchor.importance
-            importance = (self.samples * past + count * importance) / (self.samples + count)
+            importance = self.together(past, importance, count)
+            if self.variant == "cglb":
+                # CGLB's head has all outputs from the beginning, those not met with an importance of n alone.
+                self.unmet = (self.samples * self.unmet + count) / (self.samples + count)
         self.anchor = Anchor.at(learner, importance)
         self.samples += count
 
-    def importance(self, learner: "Learner", experience: Experience) -> Tensor:
-        """Return the importance of every parameter for the outputs of the task just learned."""
-        columns = learner.columns_of(learner.taught[-1])
+    def together(self, past: Tensor, new: Tensor, count: int) -> Tensor:
+        """Return Ω of all tasks from that of past ones and that of a new one of so many samples."""
+        if self.variant == "begin":
+            return past + new
+        if self.variant == "cglb":
+            return (self.samples * past + new + count) / (self.samples + count)
+        return (self.samples * past + count * new) / (self.samples + count)
+
+    def importance(self, learner: "Learner", experience: Experience, taught: "Taught") -> Tensor:
+        """Return the importance of every parameter for the outputs of a task, from the samples of an experience."""
+        if self.variant == "begin":
+            return mean_over_batches(learner, experience.training, lambda batch: _of_batch(learner, batch))
+        columns = learner.columns_of(taught)
         if self.kind == _SAMPLES:
             return mean_over_samples(
                 learner, experience.training, lambda outputs, *_: outputs[:, columns].square().mean(dim=1), torch.abs
@@ -84,8 +128,16 @@ class MAS(Method):
             "parameters": self.anchor.parameters,
             "importance": self.anchor.importance,
             "samples": self.samples,
+            **({"unmet": self.unmet} if self.variant == "cglb" else {}),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         self.anchor = Anchor(state["parameters"], state["importance"]) if state else None
         self.samples = state["samples"] if state else 0
+        self.unmet = state.get("unmet", 0.0)
+
+
+def _of_batch(learner: "Learner", batch: "Batch") -> Tensor:
+    """Return |∇ mean Σ_c z_c²| of a batch, c the outputs that a sample is answered among."""
+    squares = learner.outputs(batch.inputs).square().masked_fill(~batch.among, 0)
+    return learner.gradient_of(squares.sum(dim=1).mean()).abs()

@@ -41,9 +41,18 @@ class Memory:
     def keep(self, experience: Experience, seed: int) -> None:
         """Choose and keep samples of a task that has been learned."""
         training = experience.training
-        wanted = self._count if self._fraction is None else max(self._fewest, round(self._fraction * len(training)))
         shuffled = torch.randperm(len(training), generator=torch.Generator().manual_seed(seed))
-        chosen = training.select(shuffled[:wanted].sort().values)
+        self._keep(training.select(shuffled[: self.wanted(len(training))].sort().values))
+
+    def keep_all(self, experience: Experience) -> None:
+        """Keep all samples of a task that has been learned, for `wanted` of them to be drawn anew."""
+        self._keep(experience.training)
+
+    def wanted(self, number: int) -> int | None:
+        """Return how many of so many samples are to be kept; perhaps more than there are."""
+        return self._count if self._fraction is None else max(self._fewest, round(self._fraction * number))
+
+    def _keep(self, chosen: Samples) -> None:
         self._kept.append((chosen.ids, chosen.labels, chosen.step))
 
     def of_tasks(self, pool: Pool) -> list[Samples]:

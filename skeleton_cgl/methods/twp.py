@@ -1,16 +1,19 @@
 """TWP, topology-aware weight preserving (Liu et al. 2021): stay near weights that matter to loss or to topology."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor
 
+from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.methods.ewc import EWC
-from skeleton_cgl.methods.importance import squared_gradient_of_loss
-from skeleton_cgl.scenarios.scenario import Need, Samples
+from skeleton_cgl.methods.importance import Anchor, mean_over_batches, squared_gradient_of_loss
+from skeleton_cgl.scenarios.scenario import Experience, Need, Samples
 
 if TYPE_CHECKING:
     from skeleton_cgl.learning.learner import Batch, Learner
+
+_VARIANTS = ("own", "cglb", "begin")
 
 
 class TWP(EWC):
@@ -19,21 +22,46 @@ class TWP(EWC):
     F_loss is the importance of EWC. F_topology is the squared gradient of the 2-norm of the attention coefficients of
     all edges: softmax over the in-edges of i of LeakyReLU₀.₂(Σ_d (h_j W)_d tanh((h_i W)_d)), which the backbone gives
     in `edge_attention`.
+
+    variant: what public code does instead. In both, β has no effect, a step follows the gradient of 2L + penalty, and
+    F_topology is (∇L + ∇norm)², of the first layer alone. "cglb" (graphs): besides, the steps of a task each follow the
+    sum of its gradients so far, beginning with the ∇L + ∇norm of the task before. "begin": F_loss and F_topology as
+    queries are answered, with BatchNorm on running statistics, and their mean over the batches of an epoch.
     """
 
     needs: frozenset[Need] = frozenset(["edge attention"])
 
-    def __init__(self, lambda_l: float = 1e4, lambda_t: float = 1e4, beta: float = 0.01) -> None:
+    def __init__(
+        self,
+        lambda_l: float = 1e4,
+        lambda_t: float = 1e4,
+        beta: float = 0.01,
+        variant: Literal["own", "cglb", "begin"] = "own",
+    ) -> None:
         if min(lambda_l, lambda_t, beta) < 0:
             raise ValueError("lambda_l, lambda_t and beta must not be negative")
+        if variant not in _VARIANTS:
+            raise ValueError(f"unknown variant {variant!r}{did_you_mean(str(variant), _VARIANTS)}")
         super().__init__(strength=float(bool(lambda_l or lambda_t)))
         self.lambda_l = lambda_l
         self.lambda_t = lambda_t
         self.beta = beta
-        self.importance = self.loss_and_topology
+        self.variant = variant
+        self.importance = self.of_batches if variant == "begin" else self.loss_and_topology
+        self.summed: Tensor | None = None
+
+    @classmethod
+    def spelled_out(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters without a variant that changes nothing, and one β for all where it has no effect."""
+        if parameters["variant"] in ("cglb", "begin"):
+            return {**parameters, "beta": 0.0}
+        return {name: value for name, value in parameters.items() if (name, value) != ("variant", "own")}
 
     def loss(self, learner: "Learner", batch: "Batch") -> Tensor:
         task_loss = learner.task_loss(batch)
+        if self.variant != "own":
+            # L is differentiated by itself first, for its norm, and the gradient left where that of the whole is added.
+            return self.with_penalty(learner, 2 * task_loss)
         loss = self.with_penalty(learner, task_loss)
         return loss + self.beta * self.gradient_norm(learner, task_loss) if self.beta else loss
 
@@ -41,6 +69,38 @@ class TWP(EWC):
         """Return ‖∇L‖₁ of the task loss, differentiably."""
         gradients = torch.autograd.grad(task_loss, learner.parameters(), create_graph=True, allow_unused=True)
         return torch.stack([gradient.abs().sum() for gradient in gradients if gradient is not None]).sum()
+
+    def gradients_ready(self, learner: "Learner") -> None:
+        if self.variant == "cglb":
+            gradient = learner.gradient_vector()
+            if self.summed is not None:
+                gradient[: len(self.summed)] += self.summed
+            self.summed = gradient
+            learner.set_gradient(gradient)
+
+    def end_lesson(self, learner: "Learner", experience: Experience) -> None:
+        if self.variant != "cglb":
+            return super().end_lesson(learner, experience)
+        with learner.observing():
+            importance, self.summed = self.mixed(learner, learner.batch(experience.training))
+        self.anchors.append(Anchor.at(learner, importance))
+
+    def mixed(self, learner: "Learner", batch: "Batch") -> tuple[Tensor, Tensor]:
+        """Return λ_l (∇L)² + λ_t (∇L + ∇norm)², and ∇L + ∇norm."""
+        of_loss = learner.gradient_of(learner.task_loss(batch))
+        of_both = of_loss + learner.gradient_of(learner.edge_attention(batch.inputs)[0].norm())
+        return self.lambda_l * of_loss.square() + self.lambda_t * of_both.square(), of_both
+
+    def of_batches(self, learner: "Learner", samples: Samples) -> Tensor:
+        """Return the mean of what is mixed over the batches of an epoch."""
+        return mean_over_batches(learner, samples, lambda batch: self.mixed(learner, batch)[0])
+
+    def state(self) -> dict[str, Any]:
+        return super().state() | ({} if self.summed is None else {"summed": self.summed})
+
+    def restore(self, state: dict[str, Any]) -> None:
+        super().restore(state)
+        self.summed = state.get("summed")
 
     def loss_and_topology(self, learner: "Learner", samples: Samples) -> Tensor:
         """Return λ_l F_loss + λ_t F_topology."""
