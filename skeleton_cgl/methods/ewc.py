@@ -30,7 +30,7 @@ class EWC(Method):
     it), "sample" averages the squared gradients of single samples (Kirkpatrick et al.).
 
     variant: what public code does instead. "cglb": nothing else, it is the default by another name. "begin": "batch" as
-    queries are answered, with BatchNorm on running statistics, and its mean over the batches of an epoch.
+    queries are answered, with BatchNorm on running statistics, and its mean over an epoch's batches.
     """
 
     younger: ClassVar[Mapping[str, Any]] = {"variant": "own"}

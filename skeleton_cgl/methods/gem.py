@@ -26,10 +26,10 @@ _VARIANTS = ("own", "cglb", "begin")
 class GEM(Method):
     """The gradient g is replaced by the nearest vector that agrees with the loss gradient of every remembered task.
 
-    variant: what public code does instead. In both, ε = 1e-3 is added to GGᵀ as it is, and memories pass before each
-    step's batch and count in BatchNorm's running statistics. "cglb" (graphs): besides, a memory is the *places* of
-    samples in a shuffled task, so others are drawn in every epoch, once; the whole task passes and gives the weights of
-    classes; and it is answered among the outputs known when it was learned. "begin": no more than that.
+    variant: what public code does instead. In both, ε is 1e-3 however long gradients are, and memories pass before the
+    batch of a step and count in BatchNorm's running statistics; this is "begin". Besides, "cglb" (graphs): a memory is
+    *places* in a shuffled task, so that other samples are drawn, once in every epoch; the whole task passes, and its
+    classes weigh as in all of it; and they are answered among the outputs known when it was learned.
     """
 
     younger: ClassVar[Mapping[str, Any]] = {"variant": "own"}
@@ -55,9 +55,7 @@ class GEM(Method):
 
     @classmethod
     def spelled_out(cls, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Return the parameters with the fraction left unsaid, and without a variant that changes nothing."""
-        spelled = with_fraction(parameters)
-        return {name: value for name, value in spelled.items() if (name, value) != ("variant", "own")}
+        return with_fraction(parameters)
 
     def begin_lesson(self, learner: "Learner", experience: Experience) -> None:
         past = self.memory.of_tasks(experience.training.pool)

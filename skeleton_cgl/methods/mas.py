@@ -33,11 +33,10 @@ class MAS(Method):
     formerly called "absolute", and "absolute-samples" the mean of |gₖ| (Aljundi et al., who sum over classes), in which
     gradients of unlike samples do not cancel.
 
-    variant: what public code does instead. "cglb" (graphs in class-IL; in task-IL CGLB does as the default): "squared",
-    but from the samples of the *next* task, n of them, when that begins, and Ω ← (NΩ + g² + n) / (N + n), where n was
-    meant to be a factor: from the third task on all weights are held alike. "begin": Ω ← Ω + |g|, a sum over tasks, as
-    queries are answered, |g| the mean over the batches of an epoch, of the sum over all outputs a sample is answered
-    among; BeGin's strength is 1.
+    variant: what public code does instead. "cglb" (graphs in class-IL; in task-IL it does as the default): g² from the
+    n samples of the *next* task, when that begins, and Ω ← (NΩ + g² + n) / (N + n), n meant as a factor: from the third
+    task on all weights are held, nearly alike. "begin": Ω ← Ω + |g|, a sum over tasks, as queries are answered, |g| the
+    mean over an epoch's batches, of the sum over all outputs a sample is answered among; there the strength is 1.
     """
 
     younger: ClassVar[Mapping[str, Any]] = {"variant": "own"}
@@ -69,8 +68,7 @@ class MAS(Method):
         """Return the parameters as keys have them: there, an importance keeps the name that it was first given."""
         names = {name: former for former, name in _FORMER.items()}
         importance = parameters["importance"]
-        named = {**parameters, "importance": names.get(importance, importance)}
-        return {name: value for name, value in named.items() if (name, value) != ("variant", "own")}
+        return {**parameters, "importance": names.get(importance, importance)}
 
     def loss(self, learner: "Learner", batch: "Batch") -> Tensor:
         loss = learner.task_loss(batch)

@@ -24,9 +24,9 @@ class TWP(EWC):
     in `edge_attention`.
 
     variant: what public code does instead. In both, β has no effect, a step follows the gradient of 2L + penalty, and
-    F_topology is (∇L + ∇norm)², of the first layer alone. "cglb" (graphs): besides, the steps of a task each follow the
-    sum of its gradients so far, beginning with the ∇L + ∇norm of the task before. "begin": F_loss and F_topology as
-    queries are answered, with BatchNorm on running statistics, and their mean over the batches of an epoch.
+    F_topology is (∇L + ∇norm)², of the first layer alone. Besides, "cglb" (graphs; for nodes it does without): every
+    step follows the sum of the task's gradients so far, beginning with ∇L + ∇norm of the task before; "begin": both F
+    as queries are answered, with BatchNorm on running statistics, and their mean over an epoch's batches.
     """
 
     needs: frozenset[Need] = frozenset(["edge attention"])
@@ -52,10 +52,8 @@ class TWP(EWC):
 
     @classmethod
     def spelled_out(cls, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Return the parameters without a variant that changes nothing, and one β for all where it has no effect."""
-        if parameters["variant"] in ("cglb", "begin"):
-            return {**parameters, "beta": 0.0}
-        return {name: value for name, value in parameters.items() if (name, value) != ("variant", "own")}
+        """Return the parameters, with one β for all where it has no effect."""
+        return parameters if parameters["variant"] == "own" else {**parameters, "beta": 0.0}
 
     def loss(self, learner: "Learner", batch: "Batch") -> Tensor:
         task_loss = learner.task_loss(batch)

@@ -267,6 +267,34 @@ def test_the_ridge_of_public_code_does_not_grow_with_the_gradients(size: float, 
     assert (felt > 0) == (size < 1)
 
 
+@pytest.mark.parametrize(("variant", "ridge"), [("own", 1e-12), ("cglb", 1e-3), ("begin", 1e-3)])
+def test_gem_projects_small_gradients_with_the_ridge_of_its_variant(small: Path, variant: str, ridge: float) -> None:
+    learner = small_learner(scenario_of(small), f"{__name__}:{Told.__name__}", {"variant": variant})
+    experience = lesson(scenario_of(small), (0, 1))
+    learner.learn(experience, 0)
+    learner.method.begin_lesson(learner, experience)
+    random = torch.Generator().manual_seed(0)
+    g, *rows = 1e-3 * torch.randn(3, len(weights_of(learner)), generator=random)
+    rows[0] -= 2 * g
+    learner.method.told = torch.stack(rows)
+    learner.set_gradient(g)
+    learner.method.step_samples(learner, experience.training)
+    learner.method.gradients_ready(learner)
+    expected = nearest(g.double().numpy(), torch.stack(rows).double().numpy(), 0.1, ridge)
+    np.testing.assert_allclose(learner.gradient_vector().numpy() / 1e-3, expected / 1e-3, atol=1e-4)
+
+
+class Told(GEM):
+    """GEM that is told the gradients of its memories."""
+
+    def __init__(self, variant: str) -> None:
+        super().__init__(margin=0.1, variant=variant)
+        self.told = torch.zeros(0)
+
+    def gradients_of_memories(self, learner: Learner) -> Tensor:  # noqa: ARG002
+        return self.told
+
+
 def flat(named: Named) -> np.ndarray:
     return torch.cat([value.flatten() for value in named.values()]).double().numpy()
 
