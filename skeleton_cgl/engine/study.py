@@ -69,7 +69,7 @@ class Component(Checked):
                     f"the key of a record can tell, found {shown(value)}"
                 )
         for name, as_before in found.younger.items():
-            if parameters.get(name) == as_before:
+            if name in parameters and parameters[name] == as_before:
                 del parameters[name]
         code = registry.code_of(self.name)
         return {

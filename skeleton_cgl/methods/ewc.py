@@ -33,6 +33,8 @@ class EWC(Method):
     queries are answered, with BatchNorm on running statistics, and its mean over an epoch's batches.
     """
 
+    paper: ClassVar[str] = "Kirkpatrick et al. 2017"
+
     younger: ClassVar[Mapping[str, Any]] = {"variant": "own"}
 
     def __init__(

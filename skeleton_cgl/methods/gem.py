@@ -32,6 +32,8 @@ class GEM(Method):
     classes weigh as in all of it; and they are answered among the outputs known when it was learned.
     """
 
+    paper: ClassVar[str] = "Lopez-Paz and Ranzato 2017"
+
     younger: ClassVar[Mapping[str, Any]] = {"variant": "own"}
 
     def __init__(

@@ -1,7 +1,7 @@
 """LwF, learning without forgetting (Li and Hoiem 2016): keep answering old questions as before."""
 
 import copy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor
@@ -19,6 +19,8 @@ class LwF(Method):
     L_new is the loss among the current task's outputs; the teacher is the model as the last task left it; z[τ] are the
     outputs of task τ. Past tasks of the same outputs, as domains are, count once: they ask the teacher the same.
     """
+
+    paper: ClassVar[str] = "Li and Hoiem 2016"
 
     def __init__(self, strength: float = 1, temperature: float = 2) -> None:
         if strength < 0 or temperature <= 0:

@@ -39,6 +39,8 @@ class MAS(Method):
     mean over an epoch's batches, of the sum over all outputs a sample is answered among; there the strength is 1.
     """
 
+    paper: ClassVar[str] = "Aljundi et al. 2018"
+
     younger: ClassVar[Mapping[str, Any]] = {"variant": "own"}
 
     def __init__(

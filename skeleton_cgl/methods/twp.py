@@ -1,6 +1,6 @@
 """TWP, topology-aware weight preserving (Liu et al. 2021): stay near weights that matter to loss or to topology."""
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -28,6 +28,8 @@ class TWP(EWC):
     step follows the sum of the task's gradients so far, beginning with ∇L + ∇norm of the task before; "begin": both F
     as queries are answered, with BatchNorm on running statistics, and their mean over an epoch's batches.
     """
+
+    paper: ClassVar[str] = "Liu et al. 2021"
 
     needs: frozenset[Need] = frozenset(["edge attention"])
 
