@@ -394,6 +394,13 @@ class Learner:
         """Return a seed that depends on the learner's seed and on what a lesson teaches, not on what came before."""
         return seed_of(purpose, self._seed, *sorted(experience.keys))
 
+    def seed_of_draw(self, purpose: str, number: int) -> int:
+        """Return a seed that depends on the learner's seed and on a count of the method's own: for draws in steps.
+
+        The generators that a lesson seeds begin anew with every piece of a stream; a count goes on wherever it is cut.
+        """
+        return seed_of(purpose, self._seed, number)
+
     @contextmanager
     def answering(self) -> Iterator[None]:
         """Within: no dropout, BatchNorm with its running statistics, as when queries are answered."""

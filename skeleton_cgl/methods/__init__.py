@@ -1,3 +1,3 @@
-"""Continual-learning methods, one file each, found by its name; memory and importance, which several share."""
+"""Continual-learning methods, one file each, found by its name; and what several of them share."""
 
-SHARED = ("fixed_features", "importance", "memory", "prototypes")
+SHARED = ("fixed_features", "importance", "memory", "prototypes", "reservoir")
