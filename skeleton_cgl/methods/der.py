@@ -34,8 +34,8 @@ class DER(Method):
     paper = "Buzzega et al. 2020"
 
     def __init__(self, alpha: float = 0.3, count: int = 100, passes: Passes = "every") -> None:
-        if alpha < 0:
-            raise ValueError(f"alpha {alpha} is negative")
+        if not alpha >= 0:
+            raise ValueError(f"alpha {alpha} is not a number of at least 0")
         if passes not in _PASSES:
             raise ValueError(f"unknown passes {passes!r}{did_you_mean(passes, _PASSES)}")
         self.alpha = alpha

@@ -11,6 +11,6 @@ class DERPlusPlus(DER):
 
     def __init__(self, alpha: float = 0.3, beta: float = 0.5, count: int = 100, passes: Passes = "every") -> None:
         super().__init__(alpha, count, passes)
-        if beta < 0:
-            raise ValueError(f"beta {beta} is negative")
+        if not beta >= 0:
+            raise ValueError(f"beta {beta} is not a number of at least 0")
         self.beta = beta
