@@ -1,4 +1,4 @@
-"""Memories filled step by step: every sample passed is kept with the same probability, every one kept is drawn alike."""
+"""Memories filled step by step: all that passed is kept with the same probability, all that is kept is drawn alike."""
 
 from pathlib import Path
 
