@@ -99,12 +99,15 @@ def _seconds_of_second(study: Study, scenario: Scenario, stages: tuple[Stage, ..
     """Return about how long the second of two stages takes, by as few epochs as tell; None if one fails.
 
     The first loads and arranges things, and has no past lesson to look after. What a stage takes beside its epochs is
-    told by a stage of one.
+    told by a stage of one; a method that trains nothing takes the same for any number of them.
     """
+    trained = list[int]()
 
     def learned(stage: Stage, epochs: int, state: bytes | None) -> Outcome:
         short = study.model_copy(update={"training": study.training.model_copy(update={"epochs": epochs})})
-        return learn_branch(short, scenario, Branch((stage,), state, frozenset([stage.key])))[0]
+        trained.clear()
+        branch = Branch((stage,), state, frozenset([stage.key]))
+        return learn_branch(short, scenario, branch, lambda _, epoch, __: trained.append(epoch))[0]
 
     start = learned(stages[0], 1, None)
     streamed = scenario.experience(stages[0].prefix).pace is not None
@@ -118,7 +121,7 @@ def _seconds_of_second(study: Study, scenario: Scenario, stages: tuple[Stage, ..
         if record is None:
             return None
         seconds, first = record.made.seconds, first or record.made.seconds
-        if epochs == whole:
+        if epochs == whole or not trained:
             return seconds
         if seconds >= _TELLING_SECONDS:
             # With a stage of one epoch to compare with, what does not grow with the epochs is known.

@@ -173,6 +173,13 @@ def test_the_forecast_times_what_is_left(folder: Path, tmp_path: Path) -> None:
     assert forecast(study).seconds is None
 
 
+def test_what_a_method_does_not_train_takes_the_same_for_any_number_of_epochs(folder: Path) -> None:
+    slow = {"name": "ridge", "projection": 3000}
+    study = small_study(folder, methods=[slow], training={"epochs": 1_000_000})
+    # One epoch of it tells, and would be taken for a millionth of the whole.
+    assert forecast(study).seconds < 600
+
+
 def test_own_first_weights_for_every_order_share_nothing(folder: Path, tmp_path: Path) -> None:
     study = small_study(folder, methods=["bare"], initialisation="per-order")
     assert forecast(study, timed=False).stages == forecast(study, timed=False).alone == 9
