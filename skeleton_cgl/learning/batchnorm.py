@@ -49,3 +49,19 @@ def recalibrating(backbone: Backbone) -> Iterator[None]:
                 if not passed or name == "num_batches_tracked":
                     buffer.copy_(buffers[name])
         backbone.train(training)
+
+
+@contextmanager
+def unnoted(module: nn.Module) -> Iterator[None]:
+    """Within: what passes in training is normalised as always, and running statistics take no note of it.
+
+    Gradients of what passed may be taken afterwards, which putting former statistics back would not allow.
+    """
+    noting = [layer for layer in normalising(module) if layer.track_running_stats]
+    for layer in noting:
+        layer.track_running_stats = False
+    try:
+        yield
+    finally:
+        for layer in noting:
+            layer.track_running_stats = True

@@ -259,6 +259,10 @@ class Learner:
         """Return samples or queries as they enter the backbone."""
         return self._feed.inputs(of.pool, of.ids)
 
+    def arranged(self, inputs: Inputs) -> Inputs:
+        """Return inputs of a method's own making, as a pool has them, as they enter the backbone; they are not kept."""
+        return self._feed.arranged(inputs)
+
     def plain(self, of: Samples | Queries, hops: int = 0, read_out: ReadOut = "mean") -> Tensor:
         """Return (N, F) what is known of samples or queries without a backbone; see `Inputs.plain`."""
         return self._feed.plain(of.pool, of.ids, hops, read_out)

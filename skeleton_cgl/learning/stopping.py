@@ -8,6 +8,7 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from skeleton_cgl.learning.monitor import monitor_of
 from skeleton_cgl.learning.optimizers import copied_into, memory_of, remind, set_rate
+from skeleton_cgl.learning.training import Training
 from skeleton_cgl.scenarios.scenario import Samples
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ class BestEpoch:
     def __init__(self, learner: "Learner", validation: Samples, past: Sequence[Samples] = ()) -> None:
         self._learner = learner
         self._monitor = monitor_of(learner, validation, past)
-        self._cuts = _Cuts(learner)
+        self._cuts = Cuts(learner.training, learner.optimizer)
         self._lowest = torch.inf
         self._weights: dict[str, Any] = {}
         self._optimizer: dict[int, Any] = {}
@@ -53,16 +54,16 @@ class BestEpoch:
         set_rate(self._learner.optimizer, self._learner.training.learning_rate)
 
 
-class _Cuts:
-    """The cuts of the learning rate in one lesson."""
+class Cuts:
+    """The cuts of an optimizer's learning rate in one lesson, as a recipe's plateau says; none without one."""
 
-    def __init__(self, learner: "Learner") -> None:
-        self._plateau = learner.training.plateau
+    def __init__(self, training: Training, optimizer: torch.optim.Optimizer) -> None:
+        self._plateau = training.plateau
         if self._plateau is not None:
-            self._optimizer = learner.optimizer
-            self._floor = self._plateau.floor * learner.training.learning_rate
+            self._optimizer = optimizer
+            self._floor = self._plateau.floor * training.learning_rate
             self._schedule = ReduceLROnPlateau(
-                learner.optimizer,
+                optimizer,
                 factor=self._plateau.factor,
                 patience=self._plateau.patience,
                 min_lr=self._floor,

@@ -1,4 +1,4 @@
-"""Recalibration: BatchNorm's running statistics are exactly those of the training inputs; and who is warned without."""
+"""BatchNorm: recalibrated statistics are exactly those of the inputs; who is warned without; passing unnoted."""
 
 import copy
 from pathlib import Path
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from skeleton_cgl.backbones.backbone import Backbone
 from skeleton_cgl.engine.learners import make_learner
-from skeleton_cgl.learning.batchnorm import normalising, recalibrating
+from skeleton_cgl.learning.batchnorm import normalising, recalibrating, unnoted
 from skeleton_cgl.learning.learner import UNSETTLED, Batch, Learner
 from skeleton_cgl.learning.method import Method
 from skeleton_cgl.learning.training import Training
@@ -166,3 +166,24 @@ def test_a_backbone_without_batchnorm_is_not_noted_and_not_recalibrated(small: P
         )
         learner.learn(lesson(scenario_of(small), (0, 1)), 0)
         assert not learner.notes
+
+
+def test_what_passes_unnoted_is_normalised_as_always_and_gives_gradients_afterwards() -> None:
+    layers = [nn.Sequential(nn.BatchNorm1d(3), nn.BatchNorm1d(3)) for _ in range(2)]
+    for frozen, _ in layers:
+        frozen.eval()
+    batch = torch.randn(8, 3, generator=torch.Generator().manual_seed(0)) * 5 + 2
+    expected = layers[1](batch)
+    before = {name: value.clone() for name, value in layers[0].state_dict().items()}
+    noted = layers[0](batch)
+    after = {name: value.clone() for name, value in layers[0].state_dict().items()}
+    with unnoted(layers[0]):
+        found = layers[0](batch)
+    assert torch.equal(found, expected)
+    assert torch.equal(noted, expected)
+    assert all(torch.equal(value, after[name]) for name, value in layers[0].state_dict().items())
+    assert not torch.equal(before["1.running_mean"], after["1.running_mean"])
+    (found.sum() + noted.square().sum()).backward()
+    assert layers[0][1].weight.grad is not None
+    layers[0](batch)
+    assert not torch.equal(after["1.running_mean"], layers[0].state_dict()["1.running_mean"])
