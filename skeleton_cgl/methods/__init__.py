@@ -1,3 +1,12 @@
 """Continual-learning methods, one file each, found by its name; and what several of them share."""
 
-SHARED = ("fixed_features", "importance", "memory", "prototypes", "reservoir")
+SHARED = (
+    "deep_graph_infomax",
+    "fixed_features",
+    "importance",
+    "info_graph",
+    "memory",
+    "pretraining",
+    "prototypes",
+    "reservoir",
+)
