@@ -5,6 +5,7 @@ SHARED = (
     "fixed_features",
     "importance",
     "info_graph",
+    "masking",
     "memory",
     "pretraining",
     "prototypes",
