@@ -10,13 +10,14 @@ import torch
 from torch import Tensor
 
 from skeleton_cgl.config import did_you_mean
+from skeleton_cgl.methods.pretraining import pretrain
 from skeleton_cgl.scenarios.inputs import ReadOut
 from skeleton_cgl.scenarios.scenario import Experience, Need, Queries, Samples
 
 if TYPE_CHECKING:
     from skeleton_cgl.learning.learner import Learner
 
-Source = Literal["data", "untrained", "first task"]
+Source = Literal["data", "untrained", "first task", "self-supervised"]
 _AT_ONCE = 1024
 
 
@@ -25,8 +26,8 @@ class FixedFeatures:
 
     source: "data" takes what is known of a sample without a backbone, with hops > 0 Â^hops·X of a graph's nodes, read
     out over a graph by its mean or sum, multiplied over the ends of a pair. The others are embeddings of the learner's
-    backbone, frozen with its first weights ("untrained") or after the first task was learned: that depends on which
-    task came first, and on nothing else of the order.
+    backbone, frozen with its first weights ("untrained"), after the first task was learned, or after it was trained on
+    the first lesson without labels: these two depend on which task came first, and on nothing else of the order.
     unit: whether x is brought to the length √d. projection: how many random features there are; 0 for none.
     """
 
@@ -56,6 +57,8 @@ class FixedFeatures:
             return
         if self.source == "first task":
             learner.train(experience.training)
+        elif self.source == "self-supervised":
+            pretrain(learner, experience)
 
     def of(self, learner: "Learner", asked: Samples | Queries) -> Tensor:
         """Return φ (N, d + 1) in double precision, the last of them 1."""

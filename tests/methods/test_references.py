@@ -93,10 +93,15 @@ def test_every_order_of_tasks_and_classes_gives_the_same_answers(
         assert found.argmax(dim=1).equal(answers[0].argmax(dim=1))
 
 
-@pytest.mark.parametrize("name", ["ridge", "ncm", "cosine"])
-def test_a_backbone_of_the_first_task_depends_on_which_that_was_and_on_nothing_else(small: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "features"),
+    [("ridge", "first task"), ("ncm", "first task"), ("cosine", "first task"), ("ridge", "self-supervised")],
+)
+def test_a_backbone_of_the_first_task_depends_on_which_that_was_and_on_nothing_else(
+    small: Path, name: str, features: str
+) -> None:
     scenario = scenario_of(small)
-    parameters = {"features": "first task", "projection": 0}
+    parameters = {"features": features, "projection": 0}
     found = {order: final_answers(scenario, order, name, parameters) for order in ORDERS}
     for order, answers in found.items():
         for other, others in found.items():
@@ -106,7 +111,7 @@ def test_a_backbone_of_the_first_task_depends_on_which_that_was_and_on_nothing_e
                 assert (answers - others).abs().max() > 1e-3
 
 
-@pytest.mark.parametrize("features", ["data", "untrained", "first task"])
+@pytest.mark.parametrize("features", ["data", "untrained", "first task", "self-supervised"])
 def test_no_weight_of_the_backbone_moves_but_in_the_first_lesson_if_it_is_to(small: Path, features: str) -> None:
     scenario = scenario_of(small)
     learner = small_learner(scenario, "ridge", {"features": features, "projection": 0})
@@ -116,7 +121,7 @@ def test_no_weight_of_the_backbone_moves_but_in_the_first_lesson_if_it_is_to(sma
         weights.append({name: value.clone() for name, value in learner.backbone.state_dict().items()})
     first, second, third = weights
     moved = any(not torch.equal(first[name], second[name]) for name in first)
-    assert moved == (features == "first task")
+    assert moved == (features in ("first task", "self-supervised"))
     assert all(torch.equal(second[name], third[name]) for name in second)
 
 
@@ -207,7 +212,11 @@ def test_before_anything_is_learned_all_answers_are_alike(small: Path) -> None:
     [
         ("ridge", {"strength": 0}, "strength must be positive, found 0"),
         ("ridge", {"strength": -1}, "strength must be positive, found -1"),
-        ("ridge", {"features": "backbon"}, "unknown features 'backbon'; known: data, first task, untrained"),
+        (
+            "ridge",
+            {"features": "backbon"},
+            "unknown features 'backbon'; known: data, first task, self-supervised, untrained",
+        ),
         ("ridge", {"hops": -1}, "hops must be a whole number, at least 0, found -1"),
         ("ncm", {"projection": 1.5}, "projection must be a whole number, at least 0, found 1.5"),
         ("cosine", {"hops": 1}, "hops: features of the data are summed over neighbours, and features is 'first task'"),
