@@ -215,7 +215,7 @@ def test_before_anything_is_learned_all_answers_are_alike(small: Path) -> None:
         (
             "ridge",
             {"features": "backbon"},
-            "unknown features 'backbon'; known: data, first task, self-supervised, untrained",
+            "unknown features 'backbon'; known: data",
         ),
         ("ridge", {"hops": -1}, "hops must be a whole number, at least 0, found -1"),
         ("ncm", {"projection": 1.5}, "projection must be a whole number, at least 0, found 1.5"),
