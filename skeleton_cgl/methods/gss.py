@@ -99,10 +99,11 @@ class GSS(Method):
             batch = learner.batch(join([samples, *past]))
             parts = replace(batch, sizes=(*[1] * len(samples), *map(len, past)))
             losses = learner.losses_of_parts(learner.outputs(batch.inputs), parts)
-        gradients = (learner.gradient_of(loss, retain_graph=True) for loss in losses[::-1])
-        directions = torch.stack([next(gradients) for _ in past])
-        found = [functional.cosine_similarity(gradient[None], directions).max() for gradient in gradients]
-        scores: list[float] = (1 + torch.stack(found[::-1])).clamp(0, 2).tolist()
+        own, others = losses[: len(samples)], losses[len(samples) :]
+        directions = torch.stack([learner.gradient_of(loss, retain_graph=True) for loss in others])
+        gradients = (learner.gradient_of(loss, retain_graph=True) for loss in own)
+        nearest = [functional.cosine_similarity(g[None], directions).max() for g in gradients]
+        scores: list[float] = (1 + torch.stack(nearest)).clamp(0, 2).tolist()
         if not all(map(isfinite, scores)):
             raise LearningFailed(f"a gradient of {learner.lesson_in_words()} or of its memory is not finite")
         return scores
