@@ -24,8 +24,7 @@ _MISSING = {
     "graphs": "samples in graphs whose nodes have features; in this scenario they are not",
     "nodes": "samples that are nodes of one graph; in this scenario they are not",
 }
-
-BACKBONE_NEEDS = {"edge attention": "edge_attention"}
+BACKBONE_NEEDS = {"edge attention": "edge_attention", "aggregated features": "aggregated"}
 """Needs that a backbone meets, by the method of it that does."""
 
 

@@ -161,6 +161,27 @@ class Places:
         """Return other places (N, m) in the same graph, which number them from then on."""
         return replace(self, at=at.to(self.at.device), numbers=None, every=False)
 
+    @property
+    def next_number(self) -> int:
+        """The first number above those of all rows."""
+        return len(self.at) if self.numbers is None or not len(self.at) else int(self.numbers[-1]) + 1
+
+    def beside(self, other: "Places") -> "Places":
+        """Return this graph and another as one, without an edge between them; refuse features of another kind.
+
+        The rows of the other come after those of this one, with the numbers from `next_number` on. Both are as a pool
+        has them: what a backbone arranged is not taken over.
+        """
+        nodes, first = self.links.nodes, self.next_number
+        numbers = None if self.numbers is None else torch.cat([self.numbers, first + torch.arange(len(other))])
+        components = None
+        if self.components is not None:
+            apart = other.components if other.components is not None else torch.zeros_like(other.links.in_degrees)
+            components = torch.cat([self.components, apart + int(self.components.max()) + 1])
+        at = torch.cat([self.at, other.at + nodes])
+        pattern = self.links.pattern.stacked(other.links.pattern, apart=True)
+        return Places(Links(pattern), _stacked(self.features, other.features), at, numbers, components)
+
     def _rows_of(self, chosen: Tensor) -> Tensor:
         if self.numbers is None:
             return chosen
@@ -296,6 +317,15 @@ def _tensor_or_none(array: np.ndarray | None) -> Tensor | None:
 
 def _rows(table: Any, nodes: Tensor) -> Any:
     return table[nodes] if isinstance(table, Tensor) else table.rows(nodes)
+
+
+def _stacked(upper: Features, lower: Features) -> Features:
+    """Return the rows of one table and then those of another."""
+    if isinstance(upper, Tensor) and isinstance(lower, Tensor):
+        return torch.cat([upper, lower])
+    if isinstance(upper, SparseFeatures) and isinstance(lower, SparseFeatures):
+        return SparseFeatures(upper.pattern.stacked(lower.pattern), torch.cat([upper.values, lower.values]))
+    raise InputError("features: those of one graph are sparse, those of the other are not")
 
 
 def _matrix(pattern: Pattern, values: Tensor) -> csr_array:

@@ -92,6 +92,13 @@ class Pattern:
         )
         return Pattern((len(chosen), self.shape[1]), offsets, self.columns[entries]), entries
 
+    def stacked(self, lower: "Pattern", apart: bool = False) -> "Pattern":
+        """Return these rows and then those of another; apart: the columns of the other come after these as well."""
+        (rows, width), (more, other_width) = self.shape, lower.shape
+        offsets = torch.cat([self.offsets, lower.offsets[1:] + self.offsets[-1]])
+        columns = torch.cat([self.columns, lower.columns + width * apart])
+        return Pattern((rows + more, width + other_width * apart), offsets, columns)
+
     def blocks(self, rows: Blocks) -> tuple["Pattern", Blocks]:
         """Return some blocks of a matrix that has no entries outside of its blocks, and the ranges of their entries."""
         entries = Blocks.of(self.offsets[rows.begins], self.offsets[rows.ends])

@@ -300,6 +300,16 @@ class Learner:
         attention: Callable[[Any], list[Tensor]] = self.backbone.edge_attention  # type: ignore[assignment]
         return attention(inputs.content)
 
+    @torch.no_grad()
+    def aggregated(self, inputs: Inputs) -> Tensor:
+        """Return (N, F) what a backbone aggregates over neighbours, before it learns anything of it.
+
+        For methods that need "aggregated features": nodes without neighbours that have them as features get the same
+        embeddings.
+        """
+        aggregate: Callable[[Any], Tensor] = self.backbone.aggregated  # type: ignore[assignment]
+        return aggregate(inputs.content)
+
     def task_loss(self, batch: Batch) -> Tensor:
         """Return the problem's loss of a batch, each sample answered among what it reveals."""
         return self.loss_of(self.outputs(batch.inputs), batch)

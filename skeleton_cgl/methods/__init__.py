@@ -1,6 +1,7 @@
 """Continual-learning methods, one file each, found by its name; and what several of them share."""
 
 SHARED = (
+    "curvature",
     "deep_graph_infomax",
     "fixed_features",
     "importance",
@@ -10,4 +11,5 @@ SHARED = (
     "pretraining",
     "prototypes",
     "reservoir",
+    "subgraphs",
 )

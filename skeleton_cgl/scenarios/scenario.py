@@ -17,10 +17,19 @@ from skeleton_cgl.scenarios.lessons import Lesson, Order, Prefix, Unit, UnitKind
 from skeleton_cgl.scenarios.measures import Measure
 from skeleton_cgl.scenarios.problem import Problem
 
-Need = Literal["borders", "revealed task", "new classes", "one class", "graphs", "nodes", "edge attention"]
+Need = Literal[
+    "borders",
+    "revealed task",
+    "new classes",
+    "one class",
+    "graphs",
+    "nodes",
+    "edge attention",
+    "aggregated features",
+]
 """What a method may need: lessons with a beginning and an end; queries that reveal their task; lessons that bring
 classes or labels of their own; samples of one class each; samples in graphs with features of nodes, or that are nodes
-of one; a backbone's attention of edges.
+of one; a backbone's attention of edges, or one that embeds features aggregated beforehand.
 """
 
 _OF_SETTING: dict[str, tuple[Need, ...]] = {

@@ -1,0 +1,125 @@
+"""SSM, sparsified subgraph memory (Zhang et al. 2022): replay nodes with a few of the neighbours they had."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from skeleton_cgl.graphs.links import Links
+from skeleton_cgl.learning.method import Method
+from skeleton_cgl.methods.subgraphs import Remembered, Scores, beside
+from skeleton_cgl.scenarios.scenario import Experience, Need, Samples
+
+if TYPE_CHECKING:
+    from skeleton_cgl.learning.learner import Learner
+
+_PER_CLASS = 100
+
+
+class SSM(Method):
+    """The loss on D_t ∪ B, B being e random nodes of every class of every past task, each with its subgraph.
+
+    A node's subgraph has at most k_h nodes in hop h, drawn from the in-neighbours of hop h − 1, and all edges of the
+    graph in view between them. It is kept by content, features and edges, so that what is replayed stays the same
+    whatever becomes of the graph; of neighbours no label is kept or read. D_t and B pass in one graph, the subgraphs as
+    parts of it without an edge to the rest: BatchNorm takes its statistics of both. Classes are balanced as the problem
+    has it, over D_t ∪ B.
+
+    per_class: e, by default 100; of a class with fewer, all are kept. count: instead, how many are kept in all, as many
+    of each class as of any other, give or take one; with more classes than that, the latest have none. fan_outs: k_h.
+    sampling: all neighbours are as likely ("random"), or each in proportion to its in-degree ("degree").
+    """
+
+    needs: frozenset[Need] = frozenset(["nodes", "one class"])
+    paper = "Zhang et al. 2022"
+    by_content: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        per_class: int | None = None,
+        count: int | None = None,
+        fan_outs: Sequence[int] = (5, 5),
+        sampling: Literal["random", "degree"] = "random",
+    ) -> None:
+        if per_class is not None and count is not None:
+            raise ValueError("give either per_class or count")
+        for name, number in (("per_class", per_class), ("count", count)):
+            if number is not None and not _is_size(number):
+                raise ValueError(f"{name} must be a whole number, at least 1, found {number!r}")
+        if not isinstance(fan_outs, list | tuple) or not fan_outs or not all(map(_is_size, fan_outs)):
+            raise ValueError(f"fan_outs must be a list of whole numbers, at least 1, found {fan_outs!r}")
+        if sampling not in ("random", "degree"):
+            raise ValueError(f"sampling must be random or degree, found {sampling!r}")
+        self.per_class = _PER_CLASS if per_class is None and count is None else per_class
+        self.count = count
+        self.fan_outs = tuple(fan_outs)
+        self.sampling = sampling
+        self._kept: list[Remembered] = []
+
+    @classmethod
+    def spelled_out(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        fan_outs = parameters["fan_outs"]
+        spelled = {**parameters, "fan_outs": tuple(fan_outs) if isinstance(fan_outs, list) else fan_outs}
+        unsaid = parameters["per_class"] is None and parameters["count"] is None
+        return {**spelled, "per_class": _PER_CLASS} if unsaid else spelled
+
+    def lesson_samples(self, learner: "Learner", experience: Experience) -> Samples:  # noqa: ARG002
+        return beside(experience.training, [kept for kept in self._kept if len(kept)])
+
+    def end_lesson(self, learner: "Learner", experience: Experience) -> None:
+        random = np.random.default_rng(learner.seed_of_lesson("subgraphs", experience))
+        training = experience.training
+        quotas = self._quotas([*(kept.labels for kept in self._kept), training.labels])
+        # In a random sequence: what comes first is a random part of it, whenever less is to be kept.
+        drawn = training.select(torch.from_numpy(random.permutation(len(training))))
+        drawn = drawn.select(first_of_each(drawn.labels, quotas[-1]))
+        self._kept = [
+            kept if len(rows := first_of_each(kept.labels, quota)) == len(kept) else kept.select(rows)
+            for kept, quota in zip(self._kept, quotas, strict=False)
+        ]
+        self._kept.append(Remembered.around(drawn, self.fan_outs, lambda links: self.scores(links, random)))
+
+    def scores(self, links: Links, random: np.random.Generator) -> Scores:
+        """Return how neighbours are chosen: without replacement, by the largest of ln(u)/w, u uniform, w their weight.
+
+        The largest of these is each one's with a probability in proportion to its weight.
+        """
+        degrees = links.in_degrees.clamp(min=1).numpy()
+
+        def by_chance(found: np.ndarray, latest: np.ndarray) -> np.ndarray:  # noqa: ARG001
+            # 1 − u is never 0.
+            drawn: np.ndarray = np.log1p(-random.random(len(found)))
+            return drawn / degrees[found] if self.sampling == "degree" else drawn
+
+        return by_chance
+
+    def _quotas(self, labels: Sequence[Tensor]) -> list[dict[int, int]]:
+        """Return, for every task, how many nodes of each of its classes are kept."""
+        classes = [each.unique().tolist() for each in labels]
+        if self.count is None:
+            return [dict.fromkeys(each, self.per_class or 0) for each in classes]
+        share, more = divmod(self.count, max(sum(map(len, classes)), 1))
+        sizes = iter([share + 1] * more + [share] * sum(map(len, classes)))
+        return [{label: next(sizes) for label in each} for each in classes]
+
+    def samples_kept(self) -> int:
+        """Return the number of nodes kept for their labels, not counting neighbours."""
+        return sum(map(len, self._kept))
+
+    def state(self) -> dict[str, Any]:
+        return {"tasks": [kept.contents() for kept in self._kept]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._kept = [Remembered.of(contents) for contents in state["tasks"]]
+
+
+def first_of_each(labels: Tensor, quotas: dict[int, int]) -> Tensor:
+    """Return, ascending, the rows of the first samples of every class, as many as its quota has."""
+    rows = [(labels == label).nonzero()[:quota, 0] for label, quota in quotas.items()]
+    return torch.cat([labels.new_zeros(0), *rows]).sort().values
+
+
+def _is_size(number: Any) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool) and number >= 1
