@@ -241,3 +241,36 @@ def test_the_graph_of_dgl_is_of_one_batch_alone() -> None:
     assert one.graph is one.graph
     assert not other.graph.ndata
     assert other.graph.edges()[0].tolist() == whole.links.sources.tolist()
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("numbers", [None, (10, 12)])
+def test_two_graphs_side_by_side_are_one_without_an_edge_between(sparse: bool, numbers: tuple[int, int] | None) -> None:
+    one, other = places((1,), (3,), sparse=sparse), places((0,), (2,), (2,), sparse=sparse)
+    one = replace(one, numbers=None if numbers is None else torch.tensor(numbers))
+    found = one.beside(other)
+    assert edges_of(found) == [*edges_of(one), *((source + 4, target + 4) for source, target in edges_of(other))]
+    assert torch.equal(found.dense_features, torch.cat([FEATURES, FEATURES]))
+    assert found.at.tolist() == [[1], [3], [4], [6], [6]]
+    assert found.components is None
+    first = one.next_number
+    assert first == (2 if numbers is None else 13)
+    assert found.rows(torch.tensor([first + 1, first, first + 2])).at.tolist() == [[6], [4], [6]]
+    assert found.rows(torch.tensor([one.next_number - 1])).at.tolist() == [[3]]
+
+
+def test_of_graphs_side_by_side_only_parts_that_are_asked_about_come_along() -> None:
+    """Where those of the first do; parts of the second are others than those of the first."""
+    pair = np.array([[0, 1], [1, 0]])
+    parts = Places.of(pair, np.eye(3), np.array([[0], [2]]), False, components=np.array([0, 0, 4]))
+    for components in (None, np.array([0, 0, 1])):
+        other = Places.of(pair, np.eye(3), np.array([[1], [2]]), False, components=components)
+        found = parts.beside(other)
+        assert found.components.tolist() == [0, 0, 4, *([5, 5, 5] if components is None else [5, 5, 6])]
+        assert found.rows(torch.tensor([1])).links.nodes == 1
+        assert found.rows(torch.tensor([2])).links.nodes == (3 if components is None else 2)
+
+
+def test_sparse_features_beside_dense_ones_are_refused() -> None:
+    with pytest.raises(InputError, match="those of one graph are sparse"):
+        places((0,)).beside(places((0,), sparse=True))

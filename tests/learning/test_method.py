@@ -74,8 +74,8 @@ def test_the_moments_are_what_a_method_may_override() -> None:
         (
             "task border",
             "task-il",
-            "method Mine: needs 'task border', which nothing offers; known: borders, edge attention, graphs, new "
-            "classes, nodes, one class, revealed task",
+            "method Mine: needs 'task border', which nothing offers; known: aggregated features, borders, edge "
+            "attention, graphs, new classes, nodes, one class, revealed task",
         ),
     ],
 )
