@@ -78,7 +78,7 @@ class PDGNN(Method):
     def end_lesson(self, learner: "Learner", experience: Experience) -> None:
         generator = torch.Generator().manual_seed(learner.seed_of_lesson("embeddings", experience))
         training = experience.training
-        covered = _covered(training)
+        covered = coverage_of(training)
         chosen = [training.ids.new_zeros(0)]
         for label in training.labels.unique():
             rows = (training.labels == label).nonzero()[:, 0]
@@ -102,7 +102,7 @@ def _embeddings(learner: "Learner", samples: Samples) -> Embeddings:
     return Embeddings(learner.aggregated(learner.inputs(samples)).cpu(), samples.labels, samples.step)
 
 
-def _covered(samples: Samples) -> Tensor:
+def coverage_of(samples: Samples) -> Tensor:
     """Return (N,) how many nodes of the graph in view samples cover: themselves and their in-neighbours."""
     places = samples.pool.whole().rows(samples.ids)
     assert isinstance(places, Places), "the method needs nodes"

@@ -17,9 +17,10 @@ from skeleton_cgl.errors import InputError
 from skeleton_cgl.graphs.batches import Places
 from skeleton_cgl.learning.learner import Batch, Learner
 from skeleton_cgl.learning.training import Training
-from skeleton_cgl.methods.pdgnn_tem import PDGNN
+from skeleton_cgl.methods.pdgnn_tem import PDGNN, coverage_of
 from skeleton_cgl.registry import GRAPH_BACKBONES
 from skeleton_cgl.scenarios.node import NodeScenario
+from skeleton_cgl.scenarios.scenario import Experience
 from tests.learning.learners import seed_for, small_learner, weights_of
 from tests.scenarios.graphs import node_graph, node_scenario
 
@@ -205,6 +206,20 @@ def test_nodes_are_drawn_in_proportion_to_what_they_cover() -> None:
     deviation = (draws * chance * (1 - chance)).sqrt()
     assert ((drawn - draws * chance) / deviation).abs().max() < 4.5
     assert chance.max() > 3 * chance.min()
+
+
+@pytest.mark.parametrize("self_loops", [True, False])
+def test_a_node_covers_itself_and_those_it_hears_from(self_loops: bool) -> None:
+    graph = node_graph()
+    training = scenario_with(self_loops).training
+    wanted = [len({node, *graph.edges[0, graph.edges[1] == node].tolist()}) for node in training.ids.tolist()]
+    assert coverage_of(training).tolist() == wanted
+    assert len(set(wanted)) > 5
+
+
+def scenario_with(self_loops: bool) -> Experience:
+    scenario = node_scenario(self_loops=self_loops)
+    return scenario.experience(scenario.lessons(scenario.default)[:1])
 
 
 def test_so_many_of_every_class_are_kept_each_once() -> None:

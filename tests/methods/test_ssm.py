@@ -211,6 +211,25 @@ def test_so_many_are_kept_of_every_class_or_in_all_or_all_there_are(parameters: 
             assert counts.max() - counts.min() <= 1
 
 
+def test_every_node_of_a_class_is_as_likely_a_centre() -> None:
+    graph = node_graph()
+    scenario = node_scenario(graph)
+    experience = scenario.experience(scenario.lessons(scenario.default)[:1])
+    learner, draws = learner_of(scenario, per_class=1, fan_outs=(1,)), 600
+    drawn = np.zeros(len(graph), dtype=int)
+    for seed in range(draws):
+        learner._seed = seed
+        learner.method.end_lesson(learner, experience)
+        for nodes, _, _ in subgraphs(learner.method, graph):
+            drawn[nodes[0]] += 1
+        learner.method.restore({"tasks": []})
+    for label in (0, 1):
+        nodes = experience.training.ids[experience.training.labels == label].numpy()
+        expected = draws / len(nodes)
+        assert np.abs(drawn[nodes] - expected).max() < 4.5 * np.sqrt(expected)
+    assert drawn.sum() == 2 * draws
+
+
 def test_less_of_the_old_is_a_part_of_it() -> None:
     graph = node_graph()
     scenario = node_scenario(graph)
