@@ -24,9 +24,10 @@ class SSM(Method):
     A node's subgraph has at most k_h nodes in hop h, drawn from the in-neighbours of hop h − 1, and all edges of the
     graph in view between them. It is kept by content, features and edges, so that what is replayed stays the same
     whatever becomes of the graph; of neighbours no label is kept or read. D_t and B pass in one graph, the subgraphs as
-    parts of it without an edge to the rest. Classes are balanced as the problem has it, over D_t ∪ B. BatchNorm takes its
-    statistics of both, and so mostly of neighbours that lack theirs, once these outnumber the nodes in view: better take
-    a backbone without it, as the paper does.
+    parts of it without an edge to the rest. Classes are balanced as the problem has it, over D_t ∪ B.
+
+    BatchNorm takes its statistics of both, and so mostly of neighbours that lack their own, once these outnumber the
+    nodes in view: a backbone without it forgets less.
 
     per_class: e, by default 100; of a class with fewer, all are kept. count: instead, how many are kept in all, as many
     of each class as of any other, give or take one; with more classes than that, the latest have none. fan_outs: k_h.
