@@ -60,7 +60,9 @@ def make_learner(
     head = Head(joined_width(module, join, tried, width), seed, scenario.outputs)
     model = Model(module, head, join, width)
     lessons = len(scenario.lessons(scenario.default)) if "borders" in scenario.offers else None
-    return Learner(model, made, training, scenario.problem, seed if noise_seed is None else noise_seed, lessons)
+    learner = Learner(model, made, training, scenario.problem, seed if noise_seed is None else noise_seed, lessons)
+    made.fits(learner)
+    return learner
 
 
 def _refuse_unmet_needs(method: Method, scenario: Scenario, backbone: Backbone) -> None:

@@ -279,7 +279,8 @@ class Learner:
     def outputs(self, inputs: Inputs, weights: Mapping[str, Tensor] | None = None) -> Tensor:
         """Return (N, outputs) float32 for a batch's inputs, computed in the precision of the training recipe.
 
-        weights: parameters and buffers of the model, by name, to be taken instead of its own.
+        weights: parameters and buffers of the model, by name, to be taken instead of its own. Of the head these may be
+        other rows, and as many outputs then.
         """
         lower = self.training.precision == "bfloat16"
         with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=lower):
@@ -287,7 +288,8 @@ class Learner:
                 outputs: Tensor = self.model(inputs)
             else:
                 outputs = functional_call(self.model, dict(weights), (inputs,))
-        if outputs.shape != (expected := (len(inputs), len(self.head.outputs))):
+        rows = self.head.rows if weights is None else weights.get("head.rows", self.head.rows)
+        if outputs.shape != (expected := (len(inputs), len(rows))):
             raise InputError(f"outputs: expected {expected}, one row per query, found {tuple(outputs.shape)}")
         return outputs.float() if lower else outputs
 

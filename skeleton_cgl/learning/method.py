@@ -50,6 +50,9 @@ class Method:
         """Return the parameters of a built-in method with what they leave unsaid, so that one meaning has one key."""
         return parameters
 
+    def fits(self, learner: "Learner") -> None:
+        """Refuse a learner the method cannot be used with, in one sentence, before anything is learned."""
+
     def begin_lesson(self, learner: "Learner", experience: Experience) -> None:
         """Called before a lesson is learned."""
 
@@ -98,7 +101,7 @@ MOMENTS = (
     *("begin_lesson", "lesson_samples", "learn_lesson", "step_samples", "loss"),
     *("gradients_ready", "step_done", "end_lesson", "answer", "state", "restore"),
 )
-"""What a method may override."""
+"""What a method may override of learning and answering."""
 
 _AT_BORDERS = ("begin_lesson", "lesson_samples", "learn_lesson", "end_lesson")
 

@@ -6,6 +6,7 @@ SHARED = (
     "fixed_features",
     "importance",
     "info_graph",
+    "isolation",
     "masking",
     "memory",
     "pretraining",

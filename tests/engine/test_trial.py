@@ -76,23 +76,25 @@ def write(tmp_path: Path) -> Callable[[str], str]:
 
 
 @cache
-def scenario() -> Scenario:
-    return made_up_clips("class-il")
+def scenario(setting: str = "class-il") -> Scenario:
+    return made_up_clips(setting)
 
 
-def experiences() -> tuple[Experience, Experience]:
-    lessons = scenario().lessons(scenario().default)
-    return few(scenario().experience(lessons[:1]), 16), few(scenario().experience(lessons[:2]), 16)
+def experiences(setting: str = "class-il") -> tuple[Experience, Experience]:
+    found = scenario(setting)
+    lessons = found.lessons(found.default)
+    return few(found.experience(lessons[:1]), 16), few(found.experience(lessons[:2]), 16)
 
 
 def attempt(method: str = "bare", backbone: str = "gcn", **parameters: float) -> None:
     training = Training(epochs=2, learning_rate=0.01, batch_size=8, device="cpu")
+    setting = "task-il" if "revealed task" in METHODS.find(method).needs else "class-il"
 
     def new() -> Learner:
         own = {"width": 6} if backbone == "gcn" else {}
-        return make_learner(scenario(), backbone, method, training, 0, own, parameters)
+        return make_learner(scenario(setting), backbone, method, training, 0, own, parameters)
 
-    refuse_forgetting(new, *experiences())
+    refuse_forgetting(new, *experiences(setting))
 
 
 def moment(body: str) -> str:

@@ -59,8 +59,20 @@ def test_a_moment_by_its_former_name_is_refused_with_the_one_it_has_now(tmp_path
 
 
 def test_the_moments_are_what_a_method_may_override() -> None:
-    # A method is asked for the number of its samples when a lesson is over: that is no moment of learning one.
-    assert {*MOMENTS, "samples_kept"} == {name for name, value in vars(Method).items() if callable(value)}
+    # Asked before anything is learned, and after a lesson: these are no moments of learning one.
+    asked = {"fits", "samples_kept"}
+    assert {*MOMENTS, *asked} == {name for name, value in vars(Method).items() if callable(value)}
+
+
+def test_a_method_may_refuse_a_learner_before_anything_is_learned(small: Path, tmp_path: Path) -> None:
+    lines = (
+        "def fits(self, learner):",
+        "    from skeleton_cgl.errors import InputError",
+        "    raise InputError(f'Mine is not for {learner.lessons} lessons of {len(learner.taught)}')",
+    )
+    with pytest.raises(InputError) as refused:
+        small_learner(scenario_of(small), method_file(tmp_path, *lines))
+    assert str(refused.value) == "Mine is not for 3 lessons of 0"
 
 
 @pytest.mark.parametrize(
