@@ -23,8 +23,9 @@ class Backbone(nn.Module):
     arguments are parameters a study may set. Optional: `arrange(clips)`, called once with all clips of the data set,
     returns what `forward` then gets rows of; `edge_attention(inputs)`, which TWP needs; `aggregated(inputs)`, which
     PDGNN-TEM needs: vectors (N·m, F) that, as features of nodes without neighbours, get the embeddings of the places;
-    `join(embeddings, inputs)`, to make one embedding of those of a query (backbones/joins.py). A backbone for graphs
-    says so in `takes`; it gets `Places` in a graph, and gives an embedding for each: whole graphs come as all nodes.
+    `gated()`, which HAT needs: the weights between gates of units (backbones/gates.py); `join(embeddings, inputs)`, to
+    make one embedding of those of a query (backbones/joins.py). A backbone for graphs says so in `takes`; it gets
+    `Places` in a graph, and gives an embedding for each: whole graphs come as all their nodes.
 
     younger, gone: parameters that came or went while records were kept, each with the value that means "as before", so
     that keys stay what they were. version: raised when the backbone comes to other numbers; keys have it.

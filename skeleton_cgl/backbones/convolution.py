@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from skeleton_cgl.backbones.backbone import Backbone
+from skeleton_cgl.backbones.gates import UnitGate, Wire, at, chained
 from skeleton_cgl.graphs.links import Links
 from skeleton_cgl.plain import shown
 
@@ -35,12 +36,13 @@ class GraphConvolution(nn.Module):
         self.neighbours = nn.Linear(inputs, width)
         self.own = nn.Linear(inputs, width)
         self.norm = nn.BatchNorm1d(width)
+        self.unit_gate = UnitGate(width)
 
     def forward(self, features: Tensor, summed: Tensor) -> Tensor:
         """Return h' (…, width) from h (…, F) and its neighbour sums A·h (…, F)."""
         # As rows: what a layer gives for more dimensions is a view, and autograd is slow about changing views in place.
         rows, sums = features.flatten(0, -2), summed.flatten(0, -2)
-        hidden: Tensor = self.norm(self.neighbours(sums).relu_() + self.own(rows).relu_())
+        hidden: Tensor = self.unit_gate(self.norm(self.neighbours(sums).relu_() + self.own(rows).relu_()))
         return hidden.view(*features.shape[:-1], -1)
 
 
@@ -62,6 +64,7 @@ class StackedConvolutions(Backbone):
         self.predictor = nn.Sequential(
             nn.Linear(2 * width, PREDICTOR_WIDTH), nn.ReLU(), nn.BatchNorm1d(PREDICTOR_WIDTH)
         )
+        self.predictor_gate = UnitGate(PREDICTOR_WIDTH)
 
     def embedded(self, hidden: Tensor, summed: Tensor, neighbour_sum: Callable[[Tensor], Tensor]) -> list[Tensor]:
         """Return what every layer gives, from features and their neighbour sums."""
@@ -70,6 +73,22 @@ class StackedConvolutions(Backbone):
             hidden = layer(hidden, neighbour_sum(hidden) if found else summed)
             found.append(hidden)
         return found
+
+    def predicted(self, read_out: Tensor) -> Tensor:
+        """Return (G, 64) from what was read out of whole graphs (G, 2·width)."""
+        found: Tensor = self.predictor_gate(self.predictor(read_out))
+        return found
+
+    def gated(self) -> list[Wire]:
+        """Return the weights between gates: every layer has one, and the predictor."""
+        wires, gate = list[Wire](), None
+        for layer in self.layers:
+            for linear in (layer.neighbours, layer.own):
+                wires += chained(gate, (linear, layer.unit_gate))
+            gate = layer.unit_gate
+        first = self.predictor[0]
+        assert isinstance(first, nn.Linear)
+        return [*wires, Wire(self.gate.weight, before=at(gate, 1)), *chained(gate, (first, self.predictor_gate))]
 
     def projected(self, features: Tensor, embedded: Sequence[Tensor]) -> list[Tensor]:
         """Return h W of what enters every layer."""

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from skeleton_cgl.backbones.convolution import WIDEST
+from skeleton_cgl.backbones.gates import UnitGate, Wire, chained
 from skeleton_cgl.backbones.nodes import check_share, dropped
 from skeleton_cgl.backbones.products import times
 from skeleton_cgl.config import did_you_mean
@@ -98,13 +99,19 @@ class Joined(nn.Module):
         sizes = [2 * width if gated else width, *after]
         layers = [nn.Linear(*each) for each in pairwise(sizes)]
         self.layers: Sequence[nn.Linear] = nn.ModuleList(layers)  # type: ignore[assignment]
+        self.unit_gates: Sequence[UnitGate] = nn.ModuleList(map(UnitGate, after))  # type: ignore[assignment]
 
     def forward(self, embeddings: Tensor, inputs: Inputs) -> Tensor:
         found = self._one(embeddings, inputs)
-        for layer in self.layers:
-            found = (times(found, layer.weight.T) + layer.bias).relu_()
+        for layer, gate in zip(self.layers, self.unit_gates, strict=True):
+            found = gate((times(found, layer.weight.T) + layer.bias).relu_())
             found = dropped(found, self.dropout, self.training)
         return found
+
+    def wires(self, before: UnitGate) -> list[Wire]:
+        """Return the weights between gates; before: the one that embeddings have passed."""
+        read_out = [] if self.gated is None else [Wire(self.gated.gate.weight, before=(before, 1))]
+        return read_out + chained(before, *zip(self.layers, self.unit_gates, strict=True))
 
     def _one(self, embeddings: Tensor, inputs: Inputs) -> Tensor:
         if not isinstance(inputs, Graphs):

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from skeleton_cgl.backbones.backbone import Backbone
 from skeleton_cgl.backbones.entering import CodeEncoder, Codes, EdgeEncoder, LinearEncoder, mark_sums
+from skeleton_cgl.backbones.gates import UnitGate, Wire, at
 from skeleton_cgl.backbones.joins import READ_OUTS, Joined, Rows
 from skeleton_cgl.backbones.nodes import dropped, normalises, paths_of
 from skeleton_cgl.backbones.products import Times, times
@@ -41,6 +42,8 @@ class Layered(Backbone):
     norms: nn.ModuleList | None
     encoder: LinearEncoder | CodeEncoder | None
     edges: Sequence[EdgeEncoder] | None
+    encoder_gate: UnitGate | None
+    unit_gates: Sequence[UnitGate]
     dropout: float
     input_dropout: float
 
@@ -61,6 +64,7 @@ class Layered(Backbone):
             self.encoder = CodeEncoder(codes, width)
         elif encoder:
             self.encoder = LinearEncoder(features, width)
+        self.encoder_gate = None if self.encoder is None else UnitGate(width)
         return features if self.encoder is None else width
 
     def heed_edges(self, columns: int, codes: Codes | None, widths: Sequence[int]) -> None:
@@ -78,12 +82,38 @@ class Layered(Backbone):
         joined = Joined(self.rows, width, read_out, after, dropout)
         if self.rows != "nodes" or after:
             self.join = joined
+        self.unit_gates = nn.ModuleList(UnitGate(width) for _ in self.layers)  # type: ignore[assignment]
+
+    def gate_before(self, number: int) -> UnitGate | None:
+        """Return the gate that what enters a layer has passed; features that are not encoded pass none."""
+        return self.unit_gates[number - 1] if number else self.encoder_gate
+
+    def gated(self) -> list[Wire]:
+        """Return the weights between gates: every layer has one, the encoder, and the layers that follow."""
+        wires = list[Wire]()
+        if self.encoder is not None and self.encoder_gate is not None:
+            units = 1 if isinstance(self.encoder, CodeEncoder) else 0
+            wires.append(Wire(self.encoder.weight, (self.encoder_gate, units)))
+        for number in range(len(self.layers)):
+            wires += self.wires(number)
+        joined = getattr(self, "join", None)
+        return wires if joined is None else wires + joined.wires(self.unit_gates[-1])
+
+    def wires(self, number: int) -> list[Wire]:
+        """Return the weights of a layer that are between gates: its own, and that of what edges add to what enters."""
+        layer, before = self.layers[number], self.gate_before(number)
+        wires = [Wire(layer.weight, (self.unit_gates[number], 1), at(before, 0))]  # type: ignore[arg-type]
+        return wires + self.wires_of_edges(number, before)
+
+    def wires_of_edges(self, number: int, gate: UnitGate | None) -> list[Wire]:
+        """Return the weight of what edges add in a layer, where that passes a gate."""
+        return [] if self.edges is None or gate is None else [Wire(self.edges[number].weight, (gate, 1))]
 
     def entering(self, places: Places, paths: Paths) -> Any:
         """Return what enters the first layer."""
         features: Any = paths.rows("features", places.features)
         if self.encoder is not None:
-            features = self.encoder(features)
+            features = self._opened(0, self.encoder(features))
         return dropped(features, self.input_dropout, self.training)
 
     def sums_stay(self, places: Places) -> bool:
@@ -110,8 +140,15 @@ class Layered(Backbone):
         if self.edges is None or marked is None:
             return None
         sums = paths.rows(f"marks {number}", marked, level=number + 1)
+        if weight is None:
+            return self._opened(number, self.edges[number](sums))
         # The tables are small: multiplied first, they cost next to nothing.
-        return self.edges[number](sums) if weight is None else sums.matmul(self.edges[number].weight.matmul(weight))
+        return sums.matmul(self._opened(number, self.edges[number].weight).matmul(weight))
+
+    def _opened(self, number: int, entering: Tensor) -> Tensor:
+        """Return what enters a layer by the gate before it; what edges add has no other."""
+        gate = self.gate_before(number)
+        return entering if gate is None else gate(entering)
 
     def paths(self, places: Places, hops: int) -> Paths:
         """Return the links of so many layers."""

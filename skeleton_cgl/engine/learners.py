@@ -24,8 +24,12 @@ _MISSING = {
     "graphs": "samples in graphs whose nodes have features; in this scenario they are not",
     "nodes": "samples that are nodes of one graph; in this scenario they are not",
 }
-BACKBONE_NEEDS = {"edge attention": "edge_attention", "aggregated features": "aggregated"}
-"""Needs that a backbone meets, by the method of it that does."""
+BACKBONE_NEEDS = {
+    "edge attention": "edge_attention(inputs)",
+    "aggregated features": "aggregated(inputs)",
+    "gates": "gated()",
+}
+"""Needs that a backbone meets, and the method by which it does."""
 
 
 def make_learner(
@@ -69,11 +73,9 @@ def _refuse_unmet_needs(method: Method, scenario: Scenario, backbone: Backbone) 
     name = type(method).__name__
     for need in sorted(needs_of(method)):
         if need in BACKBONE_NEEDS:
-            if not hasattr(backbone, BACKBONE_NEEDS[need]):
-                raise InputError(
-                    f"method {name} needs a backbone with `{BACKBONE_NEEDS[need]}(inputs)`; "
-                    f"{type(backbone).__name__} has none"
-                )
+            wanted = BACKBONE_NEEDS[need]
+            if not hasattr(backbone, wanted.partition("(")[0]):
+                raise InputError(f"method {name} needs a backbone with `{wanted}`; {type(backbone).__name__} has none")
         elif need not in _MISSING:
             known = ", ".join(sorted([*_MISSING, *BACKBONE_NEEDS]))
             raise InputError(f"method {name}: needs {need!r}, which nothing offers; known: {known}")

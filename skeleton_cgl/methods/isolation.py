@@ -51,6 +51,10 @@ class OwnParts:
         answers[:, learner.columns_of(learner.taught[step])] = found
         return answers
 
+    def of(self, step: int) -> Mapping[str, Tensor]:
+        """Return what a task owns, by name; that of step −1 is the latest."""
+        return self._of_tasks[step]
+
     def state(self) -> list[dict[str, Any]]:
         return list(self._of_tasks)
 

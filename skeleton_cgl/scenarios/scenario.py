@@ -26,10 +26,11 @@ Need = Literal[
     "nodes",
     "edge attention",
     "aggregated features",
+    "gates",
 ]
 """What a method may need: lessons with a beginning and an end; queries that reveal their task; lessons that bring
 classes or labels of their own; samples of one class each; samples in graphs with features of nodes, or that are nodes
-of one; a backbone's attention of edges, or one that embeds features aggregated beforehand.
+of one; a backbone's attention of edges, one that embeds features aggregated beforehand, or its gates of units.
 """
 
 _OF_SETTING: dict[str, tuple[Need, ...]] = {

@@ -31,8 +31,7 @@ class GCN(StackedConvolutions):
 
     def forward(self, inputs: tuple[Tensor, Tensor]) -> Tensor:
         """Return (N, 64), an embedding per clip."""
-        found: Tensor = self.predictor(self._read_out(self.embedded(*inputs, self._sum)[-1]))
-        return found
+        return self.predicted(self._read_out(self.embedded(*inputs, self._sum)[-1]))
 
     def edge_attention(self, inputs: tuple[Tensor, Tensor]) -> list[Tensor]:
         """Return, per layer, softmax over the in-edges of i of LeakyReLU₀.₂(Σ_d (h_j W)_d · tanh((h_i W)_d))."""

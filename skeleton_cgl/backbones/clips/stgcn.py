@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from skeleton_cgl.backbones.backbone import Backbone
 from skeleton_cgl.backbones.convolution import attention_over, check_size
+from skeleton_cgl.backbones.gates import UnitGate, Wire, at
 from skeleton_cgl.plain import shown
 from skeleton_cgl.skeletons.layout import JointLayout
 
@@ -74,6 +75,7 @@ class Block(nn.Module):
         self.spatial_norm = _EachChannel(outputs)
         self.temporal = TemporalConvolution(outputs, kernel)
         self.temporal_norm = _EachChannel(outputs)
+        self.spatial_gate, self.unit_gate = UnitGate(outputs), UnitGate(outputs)
         self.dropout = nn.Dropout(dropout)
         self.residual: nn.Module = nn.Identity()
         if inputs != outputs:
@@ -81,9 +83,22 @@ class Block(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         """Return (N, T, V, outputs) from features (N, T, V, inputs)."""
-        hidden = self.spatial_norm(self.spatial(features)).relu()
+        hidden = self.spatial_gate(self.spatial_norm(self.spatial(features)).relu())
         hidden = self.dropout(self.temporal_norm(self.temporal(hidden)))
-        return (hidden + self.residual(features)).relu()
+        found: Tensor = self.unit_gate((hidden + self.residual(features)).relu())
+        return found
+
+    def wires(self, before: UnitGate | None) -> list[Wire]:
+        """Return the weights between gates; before: the one that features have passed."""
+        wires = [
+            Wire(self.spatial.weight, (self.spatial_gate, 0), at(before, 1)),
+            Wire(self.temporal.weight, (self.unit_gate, 0), (self.spatial_gate, 1)),
+        ]
+        if isinstance(self.residual, nn.Sequential):
+            linear = self.residual[0]
+            assert isinstance(linear, nn.Linear)
+            wires.append(Wire(linear.weight, (self.unit_gate, 0), at(before, 1)))
+        return wires
 
 
 class _EachChannel(nn.BatchNorm1d):
@@ -134,6 +149,14 @@ class STGCN(Backbone):
             attention.append(block.spatial.edge_attention(hidden))
             hidden = block(hidden)
         return attention
+
+    def gated(self) -> list[Wire]:
+        """Return the weights between gates: every block has one after either convolution.
+
+        The importance of edges is of all units, and on no wire.
+        """
+        gates = [None, *(block.unit_gate for block in self.blocks)]
+        return [wire for gate, block in zip(gates, self.blocks, strict=False) for wire in block.wires(gate)]
 
     def _normalised(self, clips: Tensor) -> Tensor:
         return self.norm(clips.flatten(0, 1).flatten(1)).view_as(clips)

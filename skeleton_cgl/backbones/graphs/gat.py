@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from skeleton_cgl.backbones.convolution import check_size
 from skeleton_cgl.backbones.entering import Codes, edge_sums, marks
+from skeleton_cgl.backbones.gates import UnitGate, Wire, at
 from skeleton_cgl.backbones.joins import Rows
 from skeleton_cgl.backbones.layered import Layered
 from skeleton_cgl.backbones.nodes import check_share, dropped, projected
@@ -35,10 +36,13 @@ class GraphAttention(nn.Module):
         for parameter in (self.weight, self.of_source, self.of_target):
             nn.init.xavier_normal_(parameter, gain=nn.init.calculate_gain("relu"))
 
-    def forward(self, features: Features, links: Links, of_edges: Tensor | None = None) -> Tensor:
-        """Return (nodes, width) from features (sources, inputs) of the links' sources; of_edges: e (E, width)."""
+    def forward(self, features: Features, links: Links, gate: UnitGate, of_edges: Tensor | None = None) -> Tensor:
+        """Return (nodes, width) from features (sources, inputs) of the links' sources; of_edges: e (E, width).
+
+        gate: that of the units, by which attention sees them; messages pass it later.
+        """
         hidden = self._projected(features)
-        attention = self._attention(hidden, links)
+        attention = self._attention(gate(hidden.flatten(1)).view_as(hidden), links)
         heads = zip(hidden.unbind(dim=1), attention.unbind(dim=1), strict=True)
         found = torch.cat([links.sum(each, weights) for each, weights in heads], dim=1) + self.bias
         if of_edges is None:
@@ -110,6 +114,12 @@ class GAT(Layered):
         entering = self.entering(places, Paths.through_all(places.links, places.asked, 0))
         return [self.layers[0].attention(entering, places.links)]
 
+    def wires(self, number: int) -> list[Wire]:
+        """Return the weights of a layer that are between gates; those of attention are of a whole head, and on none."""
+        gate = self.unit_gates[number]
+        weight = Wire(self.layers[number].weight, (gate, 1), at(self.gate_before(number), 0))
+        return [weight, *self.wires_of_edges(number, gate)]
+
     def _leaving(self, places: Places, paths: Paths) -> Tensor:
         """Return what the last layer gives."""
         hidden: Any = self.entering(places, paths)
@@ -119,8 +129,8 @@ class GAT(Layered):
             of_edges = None
             if self.edges is not None and marked is not None:
                 of_edges = self.edges[number](marked if links.part_of is None else marked[links.part_of.edges])
-            hidden = layer(hidden, links, of_edges)
+            hidden = layer(hidden, links, self.unit_gates[number], of_edges)
             if self.norms is not None:
                 hidden = self.norms[number](hidden)
-            hidden = dropped(functional.elu(hidden), self.dropout, self.training)
+            hidden = dropped(self.unit_gates[number](functional.elu(hidden)), self.dropout, self.training)
         return hidden

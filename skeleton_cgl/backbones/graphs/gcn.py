@@ -184,7 +184,7 @@ class GCN(Layered):
         """Yield what enters every layer, and what leaves the last: of the places alone, unless it is summed again."""
         sums = places.kept.get("sums")
         marked = self.marked(places, self.weighting)
-        encoder = self.encoder.matrix if isinstance(self.encoder, LinearEncoder) else None
+        encoder = self._opened(0, self.encoder.matrix) if isinstance(self.encoder, LinearEncoder) else None
         hidden = self.entering(places, paths) if sums is None else places.features
         yield hidden
         for number, layer in enumerate(self.layers):
@@ -199,5 +199,5 @@ class GCN(Layered):
                 hidden = self.norms[number](hidden)
             if number == self.depth - 1 and not self.sums_last:
                 hidden = self.asked(hidden, paths)
-            hidden = dropped(hidden.relu_(), self.dropout, self.training)
+            hidden = dropped(self.unit_gates[number](hidden.relu_()), self.dropout, self.training)
             yield hidden

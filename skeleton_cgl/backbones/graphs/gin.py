@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from skeleton_cgl.backbones.convolution import attention_of, check_size
 from skeleton_cgl.backbones.entering import Codes
+from skeleton_cgl.backbones.gates import UnitGate, Wire, at
 from skeleton_cgl.backbones.joins import Rows
 from skeleton_cgl.backbones.layered import Layered
 from skeleton_cgl.backbones.nodes import check_share, dropped, paths_of, projected, sums_first
@@ -31,6 +32,7 @@ class GraphIsomorphism(nn.Module):
         self.shift = nn.Parameter(torch.zeros(width))
         self.norm = nn.BatchNorm1d(width) if batch_norm else None
         self.second = nn.Linear(width, width)
+        self.unit_gate = UnitGate(width)
         nn.init.xavier_uniform_(self.first)
 
     def forward(self, features: Features, links: Links, of_edges: Tensor | None = None) -> Tensor:
@@ -49,7 +51,7 @@ class GraphIsomorphism(nn.Module):
 
     def _rest(self, hidden: Tensor) -> Tensor:
         hidden = hidden + self.shift
-        found: Tensor = self.second((hidden if self.norm is None else self.norm(hidden)).relu())
+        found: Tensor = self.second(self.unit_gate((hidden if self.norm is None else self.norm(hidden)).relu()))
         return found
 
 
@@ -107,6 +109,13 @@ class GIN(Layered):
         hidden = next(self._leaving(places, paths_of(places, len(self.layers), whole=True)))
         return [attention_of(places.links, hidden, slope=1.0)]
 
+    def wires(self, number: int) -> list[Wire]:
+        """Return the weights of a layer that are between gates; there is one after either linear layer."""
+        layer, before = self.layers[number], self.gate_before(number)
+        first = Wire(layer.first, (layer.unit_gate, 1), at(before, 0))
+        second = Wire(layer.second.weight, (self.unit_gates[number], 0), (layer.unit_gate, 1))
+        return [first, second, *self.wires_of_edges(number, before)]
+
     def _leaving(self, places: Places, paths: Paths) -> Iterator[Tensor]:
         """Yield what every layer gives."""
         sums = places.kept.get("sums")
@@ -121,5 +130,5 @@ class GIN(Layered):
                 hidden = layer(hidden, paths.links[number], of_edges)
             if self.norms is not None:
                 hidden = self.norms[number](hidden)
-            hidden = dropped(hidden.relu_(), self.dropout, self.training)
+            hidden = dropped(self.unit_gates[number](hidden.relu_()), self.dropout, self.training)
             yield hidden

@@ -38,8 +38,7 @@ class SkeletonGCN(StackedConvolutions):
         if not isinstance(inputs, Graphs):
             return multiplied(embeddings, inputs)
         weighted = inputs.sums(torch.sigmoid(self.gate(embeddings)) * embeddings)
-        found: Tensor = self.predictor(torch.cat([weighted, inputs.largest(embeddings)], dim=1))
-        return found
+        return self.predicted(torch.cat([weighted, inputs.largest(embeddings)], dim=1))
 
     def edge_attention(self, places: Places) -> list[Tensor]:
         """Return, per layer, softmax over the in-edges of i of LeakyReLU₀.₂(Σ_d (h_j W)_d · tanh((h_i W)_d))."""
