@@ -1,6 +1,7 @@
 """Continual-learning methods, one file each, found by its name; and what several of them share."""
 
 SHARED = (
+    "changes",
     "curvature",
     "deep_graph_infomax",
     "fixed_features",
@@ -13,6 +14,7 @@ SHARED = (
     "memory",
     "pretraining",
     "prototypes",
+    "quotas",
     "representatives",
     "reservoir",
     "subgraphs",
