@@ -28,7 +28,8 @@ _STEPS = 200
 def self_influence(learner: "Learner", samples: Samples, damping: float) -> Tensor:
     """Return (N,) gᵢᵀ(H + μI)⁻¹gᵢ, gᵢ = ∇ℓᵢ, H = ∇²L the Hessian of the loss L of all samples, μ the damping.
 
-    It is, but for the factor 1/N, by how much the loss ℓᵢ of a sample rises when the head is trained without it.
+    It is, but for the factor 1/N, by how much the loss ℓᵢ of a sample rises when the head is trained without it. The
+    time it takes grows with N², since every sample has a system of its own.
     """
     with learner.answering(), torch.no_grad():
         batch = learner.batch(samples)
