@@ -270,7 +270,7 @@ def test_an_ever_stronger_penalty_freezes_what_the_memory_has_a_gradient_for() -
 
 
 def test_one_remembered_node_passes_through_batch_norm() -> None:
-    scenario = node_scenario(inter_task_edges=False)
+    scenario = node_scenario(view="task")
     learner = taught(small_learner(scenario, "cgnn", {"count": 8}), scenario, 1)
     memory = learner.method.memory
     memory.replace(memory.of(None).select(torch.tensor([0])))

@@ -28,7 +28,8 @@ SETTINGS = {
     "task-il": {"setting": "task-il"},
     "domain-il": {"setting": "domain-il", "domains": "domain"},
     "time-il": {"setting": "time-il"},
-    "own view": {"setting": "class-il", "inter_task_edges": False},
+    "own view": {"setting": "class-il", "view": "task"},
+    "so far": {"setting": "task-il", "view": "task", "inter_task_edges": True},
 }
 CHOICES = [
     {"selection": "cm", "space": "features"},
