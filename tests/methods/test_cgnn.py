@@ -186,18 +186,44 @@ def test_new_nodes_at_the_end_of_a_path_touch_what_is_within_two_hops_of_what_th
     assert sorted(touched.tolist()) == [8, 9, 10, 11, 12, 13]
 
 
+def shares_by_hand(samples: Samples, labels: dict[int, int]) -> list[float]:
+    """Return the share of another class among the neighbours of every sample that have one of these labels."""
+    places = samples.pool.whole()
+    numbers = range(len(places)) if places.numbers is None else places.numbers.tolist()
+    shares = []
+    for node, label in zip(samples.ids.tolist(), samples.labels.tolist(), strict=True):
+        sources = places.links.sources[places.links.targets == numbers.index(node)].tolist()
+        known = [labels[numbers[other]] for other in sources if numbers[other] != node and numbers[other] in labels]
+        shares.append(sum(other != label for other in known) / len(known) if known else 0.0)
+    return shares
+
+
 def test_neighbours_of_another_class_are_counted_among_those_that_are_known() -> None:
-    scenario = node_scenario()
-    training = training_of(scenario, 1)
-    places = training.pool.whole()
-    labels = dict(ids_and_labels(training))
-    expected = []
-    for node in training.ids.tolist():
-        sources = places.links.sources[places.links.targets == node].tolist()
-        known = [labels[other] for other in sources if other != node and other in labels]
-        expected.append(sum(label != labels[node] for label in known) / len(known) if known else 0)
+    training = training_of(node_scenario(), 1)
+    expected = shares_by_hand(training, dict(ids_and_labels(training)))
     assert {0, 1} < set(expected)
     assert shares_of_others(training).tolist() == pytest.approx(expected)
+
+
+class NotingMemory(QuotaMemory):
+    def meet(self, training: Samples, favour: Tensor, random: torch.Generator) -> None:
+        self.favour = favour.tolist()
+        super().meet(training, favour, random)
+
+
+@pytest.mark.parametrize("setting", ["class-il", "time-il"])
+def test_nodes_among_other_classes_are_favoured_by_what_is_known_of_their_neighbours(setting: str) -> None:
+    """The labels of the lesson and of the memory are known, and in a growing graph those of all past lessons."""
+    scenario = node_scenario(setting=setting)
+    learner = small_learner(scenario, "cgnn", {"alpha": 2.0, "count": 30}, epochs=1)
+    learner.method.memory = NotingMemory(30, 1.0)
+    taught(learner, scenario, 1)
+    first, second = (training_of(scenario, lesson) for lesson in range(2))
+    known = dict(ids_and_labels(first if setting == "time-il" else learner.method.memory.of(None)))
+    taught(learner, scenario, 2)
+    shares = np.array(shares_by_hand(second, known | dict(ids_and_labels(second))))
+    assert len(set(shares)) > 3
+    assert learner.method.memory.favour == pytest.approx(list(1 + 2 / (1 + np.exp(5 - 10 * shares))))
 
 
 class Watched(CGNN):
