@@ -246,10 +246,6 @@ class Learner:
         """Return inputs of a method's own making, as a pool has them, as a batch; labels and steps as samples have."""
         return self._batch(self.arranged(inputs), labels, step)
 
-    def arranged(self, inputs: Inputs) -> Inputs:
-        """Return inputs of a method's own making, as a pool has them, as they enter the backbone."""
-        return self._feed.arranged(inputs)
-
     def _batch(self, inputs: Inputs, labels: Tensor, step: Tensor) -> Batch:
         targets = self.problem.targets(labels, self.head)
         return Batch(
