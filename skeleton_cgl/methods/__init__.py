@@ -2,8 +2,10 @@
 
 SHARED = (
     "changes",
+    "condensed",
     "curvature",
     "deep_graph_infomax",
+    "diversity",
     "fixed_features",
     "importance",
     "influence",
@@ -12,6 +14,7 @@ SHARED = (
     "kept",
     "masking",
     "memory",
+    "noise",
     "pretraining",
     "prototypes",
     "quotas",

@@ -1,0 +1,111 @@
+"""DMSG, diversified memory selection and generation (Qiao et al. 2025): replay of unlike nodes, with noise."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from skeleton_cgl.learning.method import Method
+from skeleton_cgl.methods.diversity import unlike
+from skeleton_cgl.methods.noise import Noise, variational_loss
+from skeleton_cgl.process import seeded
+from skeleton_cgl.scenarios.scenario import Experience, Need, Samples, join
+
+if TYPE_CHECKING:
+    from skeleton_cgl.learning.learner import Batch, Learner
+
+
+class DMSG(Method):
+    """L_t + λ L_replay + λ_adv L_adv + λ_vae L_vae; of every class up to `count` nodes are kept (`unlike`).
+
+    The embedding of a kept node is the mean μ of what may stand for it: σ = softplus₁₀(linear map of μ), ε ∼ N(0, I),
+    h = μ + σε. L_replay is the loss of h; L_adv that of a discriminator which tells h from μ, and learns to, while what
+    is before it learns to be told apart less; L_vae = BCE(hhᵀ, of the same class), the mean over pairs, +
+    KL(N(μ, σ²) ‖ N(0, I)) in bits. Where nothing is replayed, h = μ: answers are the model's.
+
+    Kept nodes are replayed where they are in the graph that a lesson sees. The linear map and the discriminator have an
+    Adam of their own, at the rate of the recipe; they do not go back to the best epoch.
+
+    others: by how much the distance from picks of other classes counts more than that from picks of the own.
+    """
+
+    needs: frozenset[Need] = frozenset(["nodes", "one class", "new classes"])
+    paper: ClassVar[str] = "Qiao et al. 2025"
+
+    def __init__(
+        self,
+        count: int = 60,
+        replay: float = 20,
+        adversarial: float = 1,
+        variational: float = 1,
+        others: float = 2,
+    ) -> None:
+        if not isinstance(count, int) or count < 1:
+            raise ValueError(f"count {count!r} is not a whole number of at least 1")
+        if min(replay, adversarial, variational, others) < 0:
+            raise ValueError("replay, adversarial, variational and others must not be negative")
+        self.count = count
+        self.replay = replay
+        self.adversarial = adversarial
+        self.variational = variational
+        self.others = others
+        self.memory: tuple[Tensor, Tensor, Tensor] | None = None
+        """The ids, labels and steps of the samples kept."""
+        self.noise: dict[str, Any] = {}
+        """What the noise has learned, between lessons."""
+        self._learning: Noise | None = None
+        self._joined: tuple[Samples, Samples] | None = None
+
+    def begin_lesson(self, learner: "Learner", experience: Experience) -> None:
+        if self.memory is not None:
+            # The same to begin with, whatever the order of lessons.
+            with seeded(learner.seed_of_lesson("noise", replace(experience, keys=()))):
+                self._learning = Noise(learner, self.noise)
+
+    def step_samples(self, learner: "Learner", samples: Samples) -> Samples:  # noqa: ARG002
+        if self.memory is None:
+            return samples
+        if self._joined is None or self._joined[0] is not samples:
+            self._joined = samples, join([samples, Samples(samples.pool, *self.memory)])
+        return self._joined[1]
+
+    def loss(self, learner: "Learner", batch: "Batch") -> Tensor:
+        if self._learning is None or not batch.sizes:
+            return learner.task_loss(batch)
+        current, mean = learner.embeddings(batch.inputs).split(batch.sizes)
+        spread = self._learning.spread(mean)
+        made = mean + spread * torch.randn_like(spread)
+        of_lesson, replayed = learner.losses_of_parts(learner.head(torch.cat([current, made])), batch)
+        loss = of_lesson + self.replay * replayed
+        if self.adversarial:
+            loss = loss + self.adversarial * self._learning.told_apart(made, mean)
+        if self.variational:
+            loss = loss + self.variational * variational_loss(made, mean, spread, batch.targets[-len(made) :])
+        return loss
+
+    def step_done(self, learner: "Learner", batch: "Batch") -> None:  # noqa: ARG002
+        if self._learning is not None:
+            self._learning.step(learner)
+
+    def end_lesson(self, learner: "Learner", experience: Experience) -> None:
+        if self._learning is not None:
+            self.noise = self._learning.learned()
+        self._learning = self._joined = None
+        with learner.answering(), torch.no_grad():
+            batch = learner.batch(experience.training)
+            outputs = learner.outputs(batch.inputs).masked_fill(~batch.among, -torch.inf)
+        picked = unlike(outputs.softmax(dim=1), batch.targets, self.count, self.others).cpu()
+        chosen = experience.training.select(picked)
+        kept = chosen if self.memory is None else join([Samples(chosen.pool, *self.memory), chosen])
+        self.memory = kept.ids, kept.labels, kept.step
+
+    def samples_kept(self) -> int:
+        return 0 if self.memory is None else len(self.memory[0])
+
+    def state(self) -> dict[str, Any]:
+        return {"memory": None if self.memory is None else list(self.memory), "noise": self.noise}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.memory = None if state["memory"] is None else tuple(state["memory"])
+        self.noise = state["noise"]
