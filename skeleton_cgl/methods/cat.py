@@ -113,13 +113,13 @@ class Matching:
 def shares(labels: Tensor, rows: int) -> dict[int, int]:
     """Return how many of the rows each class gets: one, then in proportion to its size n_c, and at most n_c.
 
-    One by one to the class with the largest n_c / (share + ½), which is Webster's method.
+    They are given one by one to the class with the largest n_c / (share + ½), which is Webster's method. It is less
+    than 1 for a class that has n_c of them, and more for any other: the former comes last.
     """
     classes, sizes = labels.unique(return_counts=True)
     given = torch.ones_like(sizes)
     while given.sum() < min(rows, len(labels)):
-        wanting = torch.where(given < sizes, sizes / (given + 0.5), 0)
-        given[wanting.argmax()] += 1
+        given[(sizes / (given + 0.5)).argmax()] += 1
     return dict(zip(classes.tolist(), given.tolist(), strict=True))
 
 

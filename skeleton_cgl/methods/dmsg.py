@@ -27,7 +27,7 @@ class DMSG(Method):
     Kept nodes are replayed where they are in the graph that a lesson sees. The linear map and the discriminator have an
     Adam of their own, at the rate of the recipe; they do not go back to the best epoch.
 
-    others: by how much the distance from picks of other classes counts more than that from picks of the own.
+    replay, adversarial, variational: λ, λ_adv, λ_vae. others: the weight of distances from picks of other classes.
     """
 
     needs: frozenset[Need] = frozenset(["nodes", "one class", "new classes"])

@@ -23,13 +23,13 @@ class Noise:
         width = learner.head.width
         self._spread = nn.Linear(width, width)
         self._discriminator = nn.Sequential(nn.Linear(width, _DISCRIMINATOR), nn.ReLU(), nn.Linear(_DISCRIMINATOR, 1))
-        self._parts = nn.ModuleDict({"spread": self._spread, "discriminator": self._discriminator})
+        self.parts = nn.ModuleDict({"spread": self._spread, "discriminator": self._discriminator})
         if known:
-            self._parts.load_state_dict(known["weights"])
-        self._parts.to(learner.device)
+            self.parts.load_state_dict(known["weights"])
+        self.parts.to(learner.device)
         training = learner.training
         self._optimizer = torch.optim.Adam(
-            self._parts.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay, fused=True
+            self.parts.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay, fused=True
         )
         if known and not training.reset_optimizer:
             remind(self._optimizer, known["optimizer"])
@@ -52,7 +52,7 @@ class Noise:
 
     def learned(self) -> dict[str, Any]:
         """Return what another is to know."""
-        return {"weights": dict(self._parts.state_dict()), "optimizer": memory_of(self._optimizer)}
+        return {"weights": dict(self.parts.state_dict()), "optimizer": memory_of(self._optimizer)}
 
 
 class Reversed(torch.autograd.Function):
