@@ -27,6 +27,10 @@ class CaT(Method):
     `steps` times, with weights W (F, width) drawn anew and f(Z) = ReLU(ZW), each row of it brought to length 1:
     min_X̃ Σ_c ‖mean_c f(ÂX) − mean_c f(X̃)‖², by Adam at `rate`. Queries are answered in the real graph.
 
+    The distance is blind to how long rows are, and Adam's steps make them longer: on features as small as those of a
+    row-normalised bag of words, many times as long as real ones. BatchNorm then learns statistics that no query has:
+    take a backbone without it, or a smaller rate.
+
     count: M_t. total: instead, what all tasks have together: M_t = ⌊total / tasks⌋. epochs: how long a lesson is
     trained, if not as the training recipe says.
     """
