@@ -212,10 +212,21 @@ class Weighed(DMSG):
             with learner.statistics_kept():
                 parts.append(super().loss(learner, batch).item())
         torch.set_rng_state(drawn)
+        if self.memory is not None:
+            self.expected = self._variational(learner, batch).item()
+        torch.set_rng_state(drawn)
         self.replay, self.adversarial, self.variational = 20, 1, 3
         loss = super().loss(learner, batch)
         self.seen = loss.item(), parts
         return loss
+
+    def _variational(self, learner: Learner, batch: Batch) -> Tensor:
+        """Return the variational loss of what is remembered, by the labels it is remembered with."""
+        with learner.statistics_kept():
+            mean = learner.embeddings(batch.inputs)[-self.samples_kept() :]
+        spread = self._learning.spread(mean)
+        made = mean + spread * torch.randn_like(spread)
+        return variational_loss(made, mean, spread, self.memory[1])
 
 
 def test_the_loss_is_the_weighted_sum_of_its_parts() -> None:
@@ -224,6 +235,7 @@ def test_the_loss_is_the_weighted_sum_of_its_parts() -> None:
     loss, (plain, *more) = learner.method.seen
     replayed, told_apart, variational = (each - plain for each in more)
     assert min(replayed, told_apart, variational) > 0
+    assert variational == pytest.approx(learner.method.expected, rel=1e-4)
     assert loss == pytest.approx(plain + 20 * replayed + told_apart + 3 * variational, rel=1e-4)
 
 
