@@ -294,8 +294,11 @@ class Learner:
         return outputs.float() if lower else outputs
 
     def embeddings(self, inputs: Inputs) -> Tensor:
-        """Return (N, width) what the head is given for a batch's inputs."""
-        return self.model.embed(inputs).float()
+        """Return (N, width) what the head is given for a batch's inputs, computed in the recipe's precision."""
+        lower = self.training.precision == "bfloat16"
+        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=lower):
+            embeddings = self.model.embed(inputs)
+        return embeddings.float() if lower else embeddings
 
     def edge_attention(self, inputs: Inputs) -> list[Tensor]:
         """Return, per layer, the attention of every edge; for methods that need "edge attention"."""

@@ -29,7 +29,9 @@ def pretrain(learner: "Learner", experience: Experience, epochs: int | None = No
     """
     with seeded(learner.seed_of_lesson("pretraining", experience)):
         whole_graphs = isinstance(experience.training.pool.whole(), WholeGraphs)
-        objective = (InfoGraph if whole_graphs else DeepGraphInfomax)(learner, experience).to(learner.device)
+        objective = (InfoGraph if whole_graphs else DeepGraphInfomax)(learner, experience).to(
+            learner.parameter_vector()
+        )
         training = learner.backbone.training
         learner.model.zero_grad()
         try:

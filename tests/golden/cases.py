@@ -68,6 +68,11 @@ def _method(name: str, **parameters: Any) -> Case:
     return Case(_words(name, parameters), {"name": name, **parameters})
 
 
+def _in_task_il(name: str, **parameters: Any) -> Case:
+    words = _words(f"task-il {name}", parameters)
+    return Case(words, {"name": name, **parameters}, scenario={**_BY_CLASS, "setting": "task-il"})
+
+
 def _backbone(name: str, **parameters: Any) -> Case:
     return Case(_words(name, parameters), "bare", {"name": name, **parameters})
 
@@ -127,6 +132,19 @@ CASES = (
     _method("twp", lambda_l=100.0, lambda_t=10.0, beta=0.0),
     _method("lwf", strength=10.0, temperature=0.5),
     _method("gem", margin=0.5, count=4),
+    *(_method(name, strength=10.0, variant="begin") for name in ("ewc", "mas")),
+    _method("mas", strength=10.0, variant="cglb"),
+    _method("gem", margin=0.5, count=4, variant="cglb"),
+    _method("gem", margin=0.5, count=4, variant="begin"),
+    *(_method("twp", lambda_l=100.0, lambda_t=10.0, variant=variant) for variant in ("cglb", "begin")),
+    *(_method(name, count=9) for name in ("er", "a-gem", "der", "der-pp", "gss")),
+    _method("gss", count=9, draw="published"),
+    _method("ridge", projection=20),
+    _method("ridge", projection=0, unit=False, features="first task"),
+    _method("ridge", projection=0, features="self-supervised"),
+    *(_method(name) for name in ("ncm", "cosine")),
+    *(_in_task_il(name) for name in ("packnet", "piggyback", "hat")),
+    _in_task_il("hat", variant="begin"),
     _backbone("gcn", width=3, depth=1),
     _backbone("gcn", width=3, depth=3),
     _backbone("stgcn", width=4, depth=2, kernel=3),
@@ -149,6 +167,16 @@ CASES = (
     _graph("node", "twp", setting="task-il", data="planetoid"),
     *(_nodes("gcn", method) for method in ("bare", "joint", "replay", "gem", "twp")),
     _nodes("gcn", {"name": "joint", "restart": True}),
+    _nodes("gcn", {"name": "ridge", "hops": 2, "projection": 0}),
+    *(_nodes("gcn", {"name": name, "per_class": 2}) for name in ("ssm", "sem", "er-gnn")),
+    _nodes("gcn", {"name": "sem", "per_class": 2, "curvature": "surrogate"}),
+    _nodes("gcn", {"name": "er-gnn", "per_class": 2, "selection": "im", "topology": "isolated"}),
+    _nodes("gcn", {"name": "cgnn", "count": 6}),
+    _nodes("gcn", {"name": "cgnn", "count": 6, "variant": "begin"}),
+    _nodes("sgc", {"name": "pdgnn-tem", "per_class": 3}),
+    _nodes("gcn", {"name": "cat", "count": 4, "steps": 3}),
+    _nodes("gcn", {"name": "delome", "per_class": 2, "steps": 3}),
+    _nodes("gcn", {"name": "dmsg", "per_class": 2}),
     _nodes("gcn", view="task", setting="task-il"),
     _nodes("gcn", "replay", view="task"),
     _nodes("gcn", "joint", view="task", inter_task_edges=True),

@@ -13,6 +13,7 @@ from skeleton_cgl.learning.learner import Batch, Learner
 from skeleton_cgl.learning.method import LearningFailed, Method
 from skeleton_cgl.learning.state import to_bytes
 from skeleton_cgl.learning.training import Training
+from skeleton_cgl.methods import SHARED
 from skeleton_cgl.registry import METHODS
 from skeleton_cgl.scenarios.scenario import Experience, GivenBatches, Samples, join
 from skeleton_cgl.scenarios.skeleton import SkeletonScenario
@@ -344,8 +345,12 @@ def test_unknown_methods_and_parameters_are_refused_with_the_nearest_name(small:
         small_learner(scenario, backbone="gnc")
 
 
-def test_there_are_eight_methods() -> None:
-    assert METHODS.names() == ["bare", "ewc", "gem", "joint", "lwf", "mas", "replay", "twp"]
+def test_what_methods_share_is_no_method() -> None:
+    names = METHODS.names()
+    assert {"bare", "ewc", "gem", "joint", "lwf", "mas", "replay", "twp"} <= set(names)
+    assert not {name.replace("_", "-") for name in SHARED} & set(names)
+    for name in names:
+        METHODS.find(name)
 
 
 class Remembering(Method):

@@ -63,8 +63,8 @@ def test_a_class_is_found_by_module_and_by_file(tmp_path: Path) -> None:
     ("name", "message"),
     [
         ("replai", "unknown method 'replai'; did you mean 'replay'"),
-        ("xyz", "unknown method 'xyz'; known: bare, ewc, gem"),
-        ("", "unknown method ''; known: bare"),
+        ("xyz", "unknown method 'xyz'; known: a-gem, bare"),
+        ("", "unknown method ''; known: a-gem, bare"),
         ("no.such.module:X", "'no.such.module:X': No module named 'no'"),
         (f"{__name__}:Absent", "has no attribute 'Absent'"),
         (f"{__name__}:", f"'{__name__}:'"),
