@@ -28,6 +28,7 @@ BACKBONE_NEEDS = {
     "edge attention": "edge_attention(inputs)",
     "aggregated features": "aggregated(inputs)",
     "gates": "gated()",
+    "evolving weights": "evolve(snapshots)",
 }
 """Needs that a backbone meets, and the method by which it does."""
 

@@ -27,10 +27,12 @@ Need = Literal[
     "edge attention",
     "aggregated features",
     "gates",
+    "evolving weights",
 ]
 """What a method may need: lessons with a beginning and an end; queries that reveal their task; lessons that bring
 classes or labels of their own; samples of one class each; samples in graphs with features of nodes, or that are nodes
-of one; a backbone's attention of edges, one that embeds features aggregated beforehand, or its gates of units.
+of one; of a backbone, attention of edges, embeddings of features aggregated beforehand, gates of units, or weights that
+evolve.
 """
 
 _OF_SETTING: dict[str, tuple[Need, ...]] = {

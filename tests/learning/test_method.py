@@ -87,7 +87,7 @@ def test_a_method_may_refuse_a_learner_before_anything_is_learned(small: Path, t
             "task border",
             "task-il",
             "method Mine: needs 'task border', which nothing offers; known: aggregated features, borders, edge "
-            "attention, gates, graphs, new classes, nodes, one class, revealed task",
+            "attention, evolving weights, gates, graphs, new classes, nodes, one class, revealed task",
         ),
     ],
 )
