@@ -1,6 +1,7 @@
 """EvolveGCN's weights against the recurrence in NumPy, snapshot by snapshot; without it, it is a GCN to the bit."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -170,7 +171,7 @@ def test_going_on_through_t_snapshots_is_t_steps_from_one_to_the_next(variant: s
     steps = []
     for count in range(4):
         steps.append([weight.detach() for weight in told(backbone, SNAPSHOTS[:count]).weights()])
-    for before, after in zip(steps, steps[1:], strict=False):
+    for before, after in pairwise(steps):
         assert not any(torch.allclose(one, other, atol=1e-3) for one, other in zip(before, after, strict=True))
     other = made(variant, batch_norm=False)
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""EvolveGCN as a method: every task is one more snapshot, kept where the backbone pools, and told of after a restore."""
+"""EvolveGCN as a method: every task is a snapshot more, kept where the backbone pools, and told of again when restored."""
 
 import copy
 from typing import Any
@@ -162,12 +162,8 @@ def test_a_few_epochs_lower_the_loss_of_every_task(variant: str) -> None:
     lessons = scenario.lessons(scenario.default)
     learner = learner_of(scenario, variant, epochs=20)
     for stage in range(len(lessons)):
-        losses: list[float] = []
-        learner.learn(
-            scenario.experience(lessons[: stage + 1]),
-            seed_for(stage),
-            lambda _, loss, losses=losses: losses.append(loss),
-        )
+        experience, losses = scenario.experience(lessons[: stage + 1]), list[float]()
+        learner.learn(experience, seed_for(stage), lambda _, loss, losses=losses: losses.append(loss))
         assert losses[-1] < losses[0]
 
 
