@@ -1,4 +1,4 @@
-"""EvolveGCN as a method: every task is a snapshot more, kept where the backbone pools, and told of again when restored."""
+"""EvolveGCN as a method: every task is a snapshot more, kept where the backbone pools, told of again when restored."""
 
 import copy
 from typing import Any
