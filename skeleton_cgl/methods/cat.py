@@ -28,8 +28,8 @@ class CaT(Method):
     min_X̃ Σ_c ‖mean_c f(ÂX) − mean_c f(X̃)‖², by Adam at `rate`. Queries are answered in the real graph.
 
     The distance is blind to how long rows are, and Adam's steps make them longer: on features as small as those of a
-    row-normalised bag of words, many times as long as real ones. BatchNorm then learns statistics that no query has:
-    take a backbone without it, or a smaller rate.
+    row-normalised bag of words, several times as long as real ones. BatchNorm may then learn statistics that no query
+    has, and a backbone without it do better.
 
     count: M_t. total: instead, what all tasks have together: M_t = ⌊total / tasks⌋. epochs: how long a lesson is
     trained, if not as the training recipe says.
@@ -102,14 +102,14 @@ class Matching:
 
     def __init__(self, real: Tensor, labels: Tensor, of_rows: Tensor, width: int, random: torch.Generator) -> None:
         self._real = real
-        self._means_of_real, self._means_of_rows = (_means(each).to(real.device) for each in (labels, of_rows))
+        self._means_of_real, self._means_of_rows = (_means(each).to(real) for each in (labels, of_rows))
         self._width = width
         self._random = random
 
     def loss(self, rows: Tensor) -> Tensor:
         """Return Σ_c ‖mean_c f(ÂX) − mean_c f(X̃)‖² for an encoder f drawn now."""
         # Not scaled: what it gives is brought to length 1.
-        weights = torch.empty(rows.shape[1], self._width).uniform_(-1, 1, generator=self._random).to(rows.device)
+        weights = torch.empty(rows.shape[1], self._width).uniform_(-1, 1, generator=self._random).to(rows)
         real, made = (functional.normalize(each.matmul(weights).relu_(), dim=1) for each in (self._real, rows))
         return (self._means_of_real @ real - self._means_of_rows @ made).square().sum()
 

@@ -17,7 +17,7 @@ Snapshot = dict[str, Tensor]
 class EvolveGCN(Method):
     """The task loss, with weights W_t = GRU(X_t, W_{t−1}) from W_0 through the snapshots of all tasks so far.
 
-    Every task is a snapshot: the graph as its lesson sees it, all nodes, without labels. The backbone evolve-gcn has
+    Every task is a snapshot: the graph as its lesson sees it, all nodes, without labels. The backbone evolving-gcn has
     the recurrence; with its variant "o", where X_t = W_{t−1}, nothing is kept of a snapshot but that it was. With "h",
     X_t is pooled from what the layers make of the snapshot, which depends on the weights: features and edges of all
     past snapshots are kept, those that are equal once, and every pass goes through all of them.

@@ -92,7 +92,7 @@ def attempt(method: str = "bare", backbone: str = "gcn", **parameters: float) ->
     setting, nodes = "task-il" if "revealed task" in needs else "class-il", "nodes" in needs
 
     def new() -> Learner:
-        own = {"width": 6} if backbone in ("gcn", "sgc", "evolve-gcn") else {}
+        own = {"width": 6} if backbone in ("gcn", "sgc", "evolving-gcn") else {}
         return make_learner(scenario(setting, nodes), backbone, method, training, 0, own, parameters)
 
     refuse_forgetting(new, *experiences(setting, nodes))
@@ -104,7 +104,7 @@ def moment(body: str) -> str:
     return head + textwrap.indent(textwrap.dedent(body), "    ")
 
 
-BACKBONES = {"pdgnn-tem": "sgc", "evolve-gcn": "evolve-gcn"}
+BACKBONES = {"pdgnn-tem": "sgc", "evolve-gcn": "evolving-gcn"}
 """Of methods that not every backbone will do for."""
 
 

@@ -115,6 +115,11 @@ def _nodes(
     return Case(_words(f"{kind} {backbone}", parts), method, made, scenario, training or {}, orders)
 
 
+def _evolving(variant: str) -> Case:
+    backbone = {"name": "evolving-gcn", "variant": variant, "width": 4}
+    return Case(f"node evolving-gcn {variant}", "evolve-gcn", backbone, {"kind": "node", "data": "small graph"})
+
+
 def _made_up(name: str) -> str:
     return f"{name}.py"
 
@@ -175,8 +180,9 @@ CASES = (
     _nodes("gcn", {"name": "cgnn", "count": 6, "variant": "begin"}),
     _nodes("sgc", {"name": "pdgnn-tem", "per_class": 3}),
     _nodes("gcn", {"name": "cat", "count": 4, "steps": 3}),
-    _nodes("gcn", {"name": "delome", "per_class": 2, "steps": 3}),
-    _nodes("gcn", {"name": "dmsg", "per_class": 2}),
+    _nodes("gcn", {"name": "delome", "count": 2, "steps": 3}),
+    _nodes("gcn", {"name": "dmsg", "count": 2}),
+    *(_evolving(variant) for variant in ("o", "h")),
     _nodes("gcn", view="task", setting="task-il"),
     _nodes("gcn", "replay", view="task"),
     _nodes("gcn", "joint", view="task", inter_task_edges=True),

@@ -41,7 +41,7 @@ def learner_of(
 ) -> Learner:
     recipe = Training(**{"epochs": 3, "learning_rate": 0.01, "device": "cpu"} | training)
     parameters = {"variant": variant, "width": 6, **(backbone or {})}
-    return make_learner(scenario, "evolve-gcn", method, recipe, backbone_parameters=parameters)
+    return make_learner(scenario, "evolving-gcn", method, recipe, backbone_parameters=parameters)
 
 
 def answers_of(learner: Learner, scenario: Scenario, first: int = 0) -> list[Tensor]:
@@ -174,4 +174,4 @@ def test_another_backbone_and_what_is_no_node_are_refused_in_one_sentence() -> N
     assert str(refused.value) == "method EvolveGCN needs a backbone with `evolve(snapshots)`; GCN has none"
     scenario.offers = scenario.offers - {"nodes"}
     with pytest.raises(InputError, match="EvolveGCN needs samples that are nodes of one graph"):
-        make_learner(scenario, "evolve-gcn", "evolve-gcn")
+        make_learner(scenario, "evolving-gcn", "evolve-gcn")

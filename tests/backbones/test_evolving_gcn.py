@@ -10,7 +10,7 @@ import torch
 from scipy.sparse import csr_array
 
 from skeleton_cgl.backbones.backbone import make_backbone
-from skeleton_cgl.backbones.graphs.evolve_gcn import EvolveGCN, MatrixGRU
+from skeleton_cgl.backbones.graphs.evolving_gcn import EvolvingGCN, MatrixGRU
 from skeleton_cgl.backbones.graphs.gcn import GCN
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.graphs.batches import Places
@@ -43,7 +43,7 @@ def places_of(graph: Graph, sparse: bool = False, at: Sequence[int] | None = Non
 def made(variant: str, training: bool = False, **parameters: Any) -> Any:
     """Return a backbone none of whose weights are zero, whose BatchNorms are no identity."""
     torch.manual_seed(0)
-    backbone = EvolveGCN(FEATURES, variant, WIDTH, DEPTH, **parameters).train(training)
+    backbone = EvolvingGCN(FEATURES, variant, WIDTH, DEPTH, **parameters).train(training)
     for name, parameter in backbone.named_parameters():
         if "shift" in name or "norms" in name:
             torch.nn.init.normal_(parameter)
@@ -187,7 +187,7 @@ def test_without_snapshots_and_with_an_update_of_zero_it_is_a_gcn_to_the_bit(var
         torch.manual_seed(3)
         gcn = GCN(FEATURES, width=WIDTH, depth=2, dropout=0.3, encoder=encoder)
         torch.manual_seed(3)
-        evolving = EvolveGCN(FEATURES, variant, WIDTH, 2, dropout=0.3, encoder=encoder)  # type: ignore[arg-type]
+        evolving = EvolvingGCN(FEATURES, variant, WIDTH, 2, dropout=0.3, encoder=encoder)  # type: ignore[arg-type]
         for count in (0, 3):
             for cell in evolving.cells:
                 torch.nn.init.constant_(cell.update.shift, -1e4)
@@ -246,4 +246,4 @@ def test_of_a_snapshot_that_is_not_pooled_nothing_is_kept() -> None:
 )
 def test_what_it_cannot_have_is_refused(parameters: dict[str, Any], reason: str) -> None:
     with pytest.raises(InputError, match=reason):
-        make_backbone("evolve-gcn", parameters, Facts("graph", {"features": FEATURES}), seed=0)
+        make_backbone("evolving-gcn", parameters, Facts("graph", {"features": FEATURES}), seed=0)

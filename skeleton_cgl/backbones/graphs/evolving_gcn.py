@@ -53,7 +53,7 @@ class MatrixGRU(nn.Module):
         return (1 - update) * weight + update * torch.tanh(self.candidate(entering, reset * weight))
 
 
-class EvolveGCN(Backbone):
+class EvolvingGCN(Backbone):
     """`depth` times convolution, BatchNorm, ReLU, dropout, each of `width` units, with the weights W_t.
 
     The weights that are learned are W_0 and those of a GRU per layer; W_t comes of them anew in every pass, from W_0
@@ -158,7 +158,7 @@ class EvolveGCN(Backbone):
         snapshots = [places for _, places in self._past]
         if self.pools and len(snapshots) != count:
             raise InputError(
-                f"backbone EvolveGCN: its weights are those of {count} snapshots, and it was told of {len(snapshots)}"
+                f"backbone EvolvingGCN: its weights are those of {count} snapshots, and it was told of {len(snapshots)}"
             )
         hidden = [self._entering(places.features) for places in snapshots]
         found = []
