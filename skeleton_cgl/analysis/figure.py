@@ -74,6 +74,15 @@ class StudyFigure(ABC, Generic[Value]):
         save(self.draw(value), path)
 
 
+def study_names(several: Sequence[Results]) -> list[str]:
+    """Return a name for each study: its data set's, or if two are of one data set, the store's and its own."""
+    scenarios = [results.spec.get("scenario", {}) for results in several]
+    data = [each.get("dataset") or Path(each.get("data", "synthetic")).stem for each in scenarios]
+    if len(set(data)) == len(data):
+        return data
+    return [f"{results.path.stem}: {results.study.name}" for results in several]
+
+
 def names_in(scores: Scores) -> tuple[LearnerName, ...]:
     """Return the names of the learners that have ordinary runs, in the sequence of panels and legends."""
     there = set(scores.ordinary().learner.tolist())

@@ -4,9 +4,10 @@ The sequence of rows, the colours and the markers go by what a component is, nev
 by the user changes what is printed and nothing else.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
@@ -23,9 +24,29 @@ METHODS = {
     "lwf": "LwF",
     "gem": "GEM",
     "replay": "Replay",
+    "er": "ER",
+    "a-gem": "A-GEM",
+    "der": "DER",
+    "der-pp": "DER++",
+    "gss": "GSS",
+    "er-gnn": "ER-GNN",
+    "cgnn": "CGNN",
+    "ssm": "SSM",
+    "sem": "SEM",
+    "pdgnn-tem": "PDGNN-TEM",
+    "cat": "CaT",
+    "delome": "DeLoMe",
+    "dmsg": "DMSG",
+    "packnet": "PackNet",
+    "piggyback": "Piggyback",
+    "hat": "HAT",
+    "evolve-gcn": "EvolveGCN",
     "joint": "Joint",
+    "ridge": "Ridge",
+    "ncm": "NCM",
+    "cosine": "Cosine",
 }
-"""The methods that have a name and a look of their own, in the sequence of the rows of a table; others follow."""
+"""The methods that have a name of their own, in the sequence of the rows of a table; others follow."""
 
 _LOOKS = {
     "bare": ("#000000", "o"),
@@ -36,10 +57,12 @@ _LOOKS = {
     "gem": ("#E69F00", "P"),
     "replay": ("#D55E00", "X"),
     "joint": ("#8C8C8C", "*"),
+    "ridge": ("#117733", "d"),
 }
+"""The methods that look the same wherever they are shown."""
 _SPARE = [("#332288", "h"), ("#882255", "<"), ("#999933", ">"), ("#44AA99", "p"), ("#661100", "d"), ("#AA4499", "8")]
 # Small, a circle is no different from an octagon.
-_MARKERS = [*(marker for _, marker in _SPARE), *(marker for _, marker in _LOOKS.values() if marker != "o")]
+_MARKERS = list(dict.fromkeys(marker for _, marker in (*_SPARE, *_LOOKS.values()) if marker != "o"))
 
 
 @dataclass(frozen=True)
@@ -88,6 +111,16 @@ def name_learners(learners: Iterable[LearnerRow]) -> tuple[LearnerName, ...]:
         )
     settings = list(dict.fromkeys(name.setting for name in named))
     return tuple(sorted(named, key=lambda name: (settings.index(name.setting), name.place)))
+
+
+def name_together(groups: Sequence[Sequence[LearnerRow]]) -> list[dict[int, LearnerName]]:
+    """Return the names of the learners of several studies, by their numbers in each.
+
+    Named together, a method looks the same in all of them, and others are told apart.
+    """
+    rows = [replace(learner, number=place) for place, learner in enumerate(itertools.chain(*groups))]
+    names = iter(sorted(name_learners(rows), key=lambda name: name.number))
+    return [{learner.number: next(names) for learner in group} for group in groups]
 
 
 def numbered(names: Iterable[LearnerName]) -> dict[int, LearnerName]:

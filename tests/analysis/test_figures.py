@@ -23,6 +23,7 @@ from skeleton_cgl.analysis.figures.disparity_table import DisparityTable
 from skeleton_cgl.analysis.figures.learning_curve import LearningCurve
 from skeleton_cgl.analysis.figures.opd_growth import OpdGrowth
 from skeleton_cgl.analysis.figures.order_scatter import OrderScatter
+from skeleton_cgl.analysis.figures.sensitivity import Sensitivity
 from skeleton_cgl.analysis.names import METHODS
 from skeleton_cgl.analysis.plots.style import COLUMN_INCHES, FORMATS, save
 from skeleton_cgl.analysis.results import Results
@@ -174,6 +175,50 @@ def test_a_method_has_its_own_colour_in_every_figure_whatever_its_label(tmp_path
     curve = drawn(LearningCurve(), relabelled).axes[0].get_lines()[0]
     assert scatter.get_label() == "a name task"
     assert to_hex(scatter.get_facecolor()[0]) == to_hex(curve.get_color()) == "#000000"
+
+
+def test_every_method_is_a_point_at_its_accuracy_and_disparity(points: Results) -> None:
+    (panel,) = Sensitivity().compute(points)
+    (bare,) = panel.points
+    # Of Bare on GCN alone there are two task orders.
+    assert (bare.name.method, panel.title, panel.orders) == ("Bare", "GCN", 2)
+    np.testing.assert_allclose([bare.AA, bare.AOPD], [0.25, 0.1])
+    axis = drawn(Sensitivity(), points).axes[0]
+    assert axis.get_ylim()[0] == 0
+    assert axis.get_ylabel() == "AOPD, 2 orders"
+
+
+def test_accuracies_and_disparities_are_those_of_the_tables(results: Results) -> None:
+    (panel,) = Sensitivity().compute(results)
+    disparity, runs = results.disparity().set_index("method"), results.runs()
+    assert {point.name.method for point in panel.points} == set(disparity.index)
+    for point in panel.points:
+        tasks = runs[(runs["method"] == point.name.method) & (runs["kind"] == "task") & (runs["noise"] == 0)]
+        accuracy = tasks.groupby("repeat")["AA"].mean().mean()
+        told = [disparity.loc[point.name.method, "AOPD"], accuracy]
+        np.testing.assert_allclose([100 * point.AOPD, 100 * point.AA], told)
+
+
+def test_studies_of_one_scenario_share_a_panel_and_others_do_not(tmp_path: Path) -> None:
+    scenarios = {"one": "ucla.h5", "other": "ucla.h5", "third": "ntu.h5"}
+    made = [
+        made_results(tmp_path, random_scores(methods=[method, "bare"]), name, scenario={"data": data})
+        for method, (name, data) in zip(("ewc", "replay", "ewc"), scenarios.items(), strict=True)
+    ]
+    found = Sensitivity().compute_several(made)
+    assert [panel.title for panel in found] == ["ucla, GCN", "ntu, GCN"]
+    assert [[point.name.method for point in panel.points] for panel in found] == [
+        ["Bare", "EWC", "Bare", "Replay"],
+        ["Bare", "EWC"],
+    ]
+    assert [panel.get_title() for panel in drawn(Sensitivity(), *made).axes] == ["ucla, GCN", "ntu, GCN"]
+
+
+def test_one_order_has_no_sensitivity_to_draw(tmp_path: Path) -> None:
+    single = made_results(tmp_path, as_scores([final(0.2, 0.6, ORDERS[0])]))
+    assert not Sensitivity().applies(single)
+    with pytest.raises(InputError, match="no method was taught in two orders"):
+        Sensitivity().compute(single)
 
 
 def test_the_legend_of_many_methods_fits(tmp_path: Path) -> None:
@@ -355,14 +400,15 @@ def test_the_picture_of_the_table_says_what_the_table_says(results: Results, tmp
     assert {"orders", "2", "methods with fewer orders than others are not compared"} <= set(texts_of(uneven))
 
 
-@pytest.mark.parametrize("count", [1, 3, len(METHODS)])
+@pytest.mark.parametrize("count", [1, 3, 8])
 def test_figures_of_any_number_of_methods_fit_a_column_and_nothing_is_cut_off(count: int, tmp_path: Path) -> None:
     methods = list(METHODS)[:count]
     names = tuple(f"pick up with {name} hands" for name in UNITS)
     made = made_results(tmp_path, replace(random_scores(methods=methods), units=names))
     swept = made_results(tmp_path, swept_scores(methods), "swept")
     figures = {
-        **dict.fromkeys((OrderScatter(), LearningCurve(), OpdGrowth(), AccuracyMatrix(), ClassFate()), made),
+        **dict.fromkeys((OrderScatter(), Sensitivity(), LearningCurve(), OpdGrowth(), AccuracyMatrix()), made),
+        ClassFate(): made,
         **{AccuracyMatrix(order="0,1 > 2,3 > 4,5"): made, BestWorstOrders(method="bare", count=10): made},
         **{DisparityTable(published="ucla", anyway=True): made, Architecture(): swept},
     }

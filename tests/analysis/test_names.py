@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from skeleton_cgl.analysis.names import METHODS, LearnerName, methods_of, name_learners, with_names
+from skeleton_cgl.analysis.names import METHODS, LearnerName, methods_of, name_learners, name_together, with_names
 from skeleton_cgl.engine.rows import ComponentRow, LearnerRow
 from tests.analysis.made_scores import learner
 
@@ -45,6 +45,16 @@ def test_a_label_changes_what_is_printed_and_nothing_else() -> None:
 def test_methods_come_in_a_fixed_sequence_the_known_ones_first() -> None:
     rows = [learner(number, name) for number, name in enumerate(["zeta", "alpha", *reversed(METHODS)])]
     assert [name.method for name in name_learners(rows)] == [*METHODS.values(), "alpha", "zeta"]
+
+
+def test_a_method_looks_the_same_in_several_studies_and_keeps_its_number_in_each() -> None:
+    first, second = [learner(3, "ewc"), learner(1, "mine.py")], [learner(3, "mine.py"), learner(4, "other.py")]
+    found = name_together([first, second])
+    assert [{number: name.method for number, name in each.items()} for each in found] == [
+        {3: "EWC", 1: "mine"},
+        {3: "mine", 4: "other"},
+    ]
+    assert look(found[0][1]) == look(found[1][3]) != look(found[1][4])
 
 
 def test_those_that_would_be_called_the_same_are_told_apart_by_their_parameters() -> None:
@@ -89,7 +99,9 @@ def test_many_methods_look_different() -> None:
     for rows in (variants, others):
         assert len({look(name) for name in name_learners(rows)}) == 78
     known = name_learners([learner(number, name) for number, name in enumerate(METHODS)])
-    assert len({name.colour for name in known}) == len({name.marker for name in known}) == len(METHODS)
+    assert len({look(name) for name in known}) == len(METHODS)
+    published = name_learners([learner(number, name) for number, name in enumerate(list(METHODS)[:7])])
+    assert len({name.colour for name in published}) == len({name.marker for name in published}) == 7
     assert {name.colour for name in name_learners(variants[:9])} == {known[1].colour}
 
 

@@ -1,8 +1,7 @@
 """AA against AF, one point per order (its mean over repeats), with the bound of Theorem 1 (Figs. 3 to 6)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from skeleton_cgl.analysis.curves import mean_over_repeats
-from skeleton_cgl.analysis.figure import Kind, StudyFigure
-from skeleton_cgl.analysis.names import LearnerName, name_learners
+from skeleton_cgl.analysis.figure import Kind, StudyFigure, study_names
+from skeleton_cgl.analysis.names import LearnerName, name_together
 from skeleton_cgl.analysis.performance import forgetting_bound
 from skeleton_cgl.analysis.plots.style import COLUMN_INCHES, SMALL, label_outer, method_legend, panels, styled
 from skeleton_cgl.analysis.results import Results
@@ -73,17 +72,9 @@ class OrderScatter(StudyFigure[tuple[ScatterPanel, ...]]):
         return self.compute_several([results])
 
     def compute_several(self, several: Sequence[Results]) -> tuple[ScatterPanel, ...]:
-        # Named together, so that a method looks the same in all panels, and others are told apart.
-        counts = np.cumsum([0, *(len(results.scores.learners) for results in several)])
-        renumbered = [
-            replace(learner, number=int(first) + place)
-            for results, first in zip(several, counts, strict=False)
-            for place, learner in enumerate(results.scores.learners)
-        ]
-        names = {name.number: name for name in name_learners(renumbered)}
+        names = name_together([results.scores.learners for results in several])
         found: list[ScatterPanel] = []
-        for results, study, first in zip(several, _study_names(several), counts, strict=False):
-            own = {learner.number: names[int(first) + place] for place, learner in enumerate(results.scores.learners)}
+        for results, study, own in zip(several, study_names(several), names, strict=True):
             found += self._panels(results, own, f"{study}, " if len(several) > 1 else "")
         return tuple(found)
 
@@ -129,15 +120,6 @@ class OrderScatter(StudyFigure[tuple[ScatterPanel, ...]]):
 def _bound(steps: int) -> Bound:
     label = (_LABEL_AT, float(forgetting_bound(_LABEL_AT, steps)))
     return Bound(steps, forgetting_bound(np.array([0.0, 1.0]), steps), label)
-
-
-def _study_names(several: Sequence[Results]) -> list[str]:
-    """Return a name for each study: its data set's, or if two are of one data set, the store's and its own."""
-    scenarios = [results.spec.get("scenario", {}) for results in several]
-    data = [each.get("dataset") or Path(each.get("data", "synthetic")).stem for each in scenarios]
-    if len(set(data)) == len(data):
-        return data
-    return [f"{results.path.stem}: {results.study.name}" for results in several]
 
 
 def _draw_panel(axis: Axes, panel: ScatterPanel) -> None:
