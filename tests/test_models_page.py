@@ -7,16 +7,18 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import torch
 
 from skeleton_cgl.engine.checking import check_subject, checks_of, find_subject
 from skeleton_cgl.engine.checking.of_learners import keeps_nothing_outside, repeats_itself
+from skeleton_cgl.engine.learners import BACKBONE_NEEDS
 from skeleton_cgl.learning.learner import Learner
 from skeleton_cgl.learning.method import MOMENTS, Method
 from skeleton_cgl.registry import LISTED
-from skeleton_cgl.scenarios.scenario import Samples
+from skeleton_cgl.scenarios.scenario import Need, Samples
 from tests.conftest import Run
 
 ROOT = Path(__file__).parents[1]
@@ -118,6 +120,23 @@ def test_what_the_learner_is_said_to_offer_is_there() -> None:
     written = inspect.getsource(Learner)
     for name in re.findall(r"`(?:with )?(\w+)", offered):
         assert hasattr(Learner, name) or f"self.{name}" in written, name
+
+
+def test_all_needs_are_on_the_page_and_so_are_the_methods_by_which_backbones_meet_some() -> None:
+    rows = rows_below("says what it cannot do without")
+    named = [name for row in rows for name in re.findall(r'"([\w ]+)"', row[0])]
+    assert sorted(named) == sorted(get_args(Need))
+    met = {name for row in rows for name in re.findall(r"`(\w+\(\w*\))`", row[1])}
+    assert met == set(BACKBONE_NEEDS.values())
+    described = {row[0].strip("`") for row in rows_below("more let a backbone be used by one method each")}
+    assert described == met - {"edge_attention(inputs)"}
+
+
+def test_built_in_methods_are_no_longer_than_the_page_says() -> None:
+    said = re.search(r"`skeleton_cgl/methods/` have at most (\d+) lines each", PAGE)
+    assert said is not None
+    for file in (ROOT / "skeleton_cgl" / "methods").glob("*.py"):
+        assert len(file.read_text(encoding="utf-8").splitlines()) <= int(said[1]), file.name
 
 
 def test_the_method_of_the_page_runs_in_a_study_as_the_page_says(folder: Path, run: Run) -> None:
