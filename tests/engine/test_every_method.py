@@ -113,7 +113,7 @@ def test_the_list_of_methods_tells_where_each_is_defined(run: Run) -> None:
     assert code == 0
     lines = printed.splitlines()
     table = lines[lines.index("") + 1 :]
-    rows = {line.split()[0]: line for line in table[2:] if line}
+    rows = {line.split()[0]: line for line in table[2 : table.index("")]}
     for each in FOUND:
         assert each.paper in rows[each.method]
     assert rows["packnet"].split()[1:6] == ["t", "t", "t", "–", "t"]
