@@ -7,27 +7,47 @@ batches of 128; of ratings, a step on all pairs of a task in a graph of the size
 
     python experiments/benchmark_graphs.py [--data data/planetoid] [--rounds 9] [--large-rounds 3]
 
-Without the files of Cora and Citeseer, graphs of their size and sparsity are made up.
+Without the files of Cora and Citeseer, graphs of their size and sparsity are made up. The parts `methods` and
+`graph-methods` list what every method that is defined for nodes, and for whole graphs, costs beside Bare
+(method_costs.py), on made-up graphs of the sizes of Cora and of Aromaticity:
+
+    python experiments/benchmark_graphs.py --part methods --methods er-gnn cat --method-rounds 5
 """
 
 import argparse
 import copy
 import json
 import os
-import statistics
 import subprocess
 import sys
-import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import method_costs
 import numpy as np
 import torch
+from made_graphs import (
+    AROMATICITY,
+    ARXIV,
+    BITCOIN,
+    CITESEER,
+    CORA,
+    REDDIT_DEGREE,
+    Data,
+    citation_graph,
+    dgl_graphs,
+    large_graph,
+    linked,
+    molecule_scenario,
+    molecules,
+    rating_scenario,
+    scenario_of,
+)
+from measuring import alternate, peak_memory
 from scipy.sparse import csr_array
 from torch import Tensor, nn
 from torch.nn import functional
@@ -35,106 +55,19 @@ from torch.nn import functional
 from skeleton_cgl.backbones.graphs.gcn import GCN
 from skeleton_cgl.engine.learners import make_learner
 from skeleton_cgl.graphs.batches import Places
-from skeleton_cgl.graphs.datasets import open_graph
 from skeleton_cgl.graphs.links import Links
-from skeleton_cgl.graphs.whole import Graphs
 from skeleton_cgl.learning.learner import Taught
 from skeleton_cgl.learning.training import Training
-from skeleton_cgl.parts import TEST, TRAINING, UNUSED, VALIDATION
 from skeleton_cgl.process import settle
-from skeleton_cgl.scenarios.classes import ClassTasks
 from skeleton_cgl.scenarios.labelled import LabelledSamples
-from skeleton_cgl.scenarios.scenario import Experience, Facts
+from skeleton_cgl.scenarios.scenario import Experience
 
 WIDTH, DEPTH = 256, 3
 EPOCHS = 5
 """Epochs of one measurement."""
-CORA, CITESEER = (2708, 5278, 1433, 18, 7), (3327, 4552, 3703, 32, 6)
-"""Nodes, links, features, words of a node, classes."""
-ARXIV = (169_343, 1_166_243, 128, 40)
-"""Nodes, links, features, classes."""
-REDDIT_DEGREE = 500
-AROMATICITY = (3868, 29.7, 30, 3, 128)
-"""Graphs, their mean number of nodes, classes, classes of a task, graphs of a batch."""
-BITCOIN = (6005, 35_592, 9_943, 6)
-"""Nodes, links, pairs that have a class, classes."""
-
-
-@dataclass(frozen=True)
-class Data:
-    """A graph with its features, labels and parts; edges (2, E) in both directions, without loops."""
-
-    edges: np.ndarray
-    features: np.ndarray | csr_array
-    labels: np.ndarray
-    parts: np.ndarray
-
-
-class WholePool:
-    """All nodes of a graph, with a loop at each."""
-
-    augmented = False
-
-    def __init__(self, data: Data) -> None:
-        self.digest = f"{id(data)}"
-        self._places = Places.of(data.edges, data.features, np.arange(len(data.labels))[:, None], self_loops=True)
-
-    def whole(self) -> Places:
-        return self._places
-
-    def drawn(self, ids: Tensor, random: np.random.Generator) -> Places:  # noqa: ARG002
-        return self._places.rows(ids)
-
-
-def citation_graph(size: tuple[int, ...], folder: Path | None, name: str) -> Data:
-    """Return Cora or Citeseer from their files, or a graph of that size and sparsity."""
-    if folder is not None:
-        found = open_graph(str(folder), {"name": "planetoid", "dataset": name})
-        assert found.split is not None
-        # Nodes without a class are in no part.
-        return Data(found.edges, found.features, found.labels.clip(0), found.split)
-    nodes, links, width, words, classes = size
-    random = np.random.default_rng(0)
-    columns = random.integers(0, width, (nodes, words))
-    features = csr_array(
-        (np.full(nodes * words, 1 / words, dtype=np.float32), (np.repeat(np.arange(nodes), words), columns.ravel())),
-        shape=(nodes, width),
-    )
-    parts = np.full(nodes, UNUSED)
-    parts[:-1000], parts[-1000:] = UNUSED, TEST
-    parts[: 20 * classes], parts[20 * classes : 20 * classes + 500] = TRAINING, VALIDATION
-    return Data(linked(nodes, links, random), features, np.arange(nodes) % classes, parts)
-
-
-def large_graph(nodes: int, links: int, width: int, classes: int) -> Data:
-    """Return a graph with dense features; half of its nodes are to learn from."""
-    random = np.random.default_rng(0)
-    features = random.standard_normal((nodes, width), dtype=np.float32)
-    parts = np.where(np.arange(nodes) % 2, TRAINING, np.where(np.arange(nodes) % 4, VALIDATION, TEST))
-    return Data(linked(nodes, links, random), features, random.integers(0, classes, nodes), parts)
-
-
-def linked(nodes: int, links: int, random: np.random.Generator) -> np.ndarray:
-    """Return (2, E): random links in both directions, each once, none from a node to itself."""
-    ends = random.integers(0, nodes, (2, links + links // 50))
-    ends = ends[:, ends[0] != ends[1]]
-    keys = np.unique(np.minimum(*ends) * nodes + np.maximum(*ends))
-    chosen = keys if len(keys) <= links else random.choice(keys, links, replace=False)
-    sources, targets = chosen // nodes, chosen % nodes
-    return np.stack([np.concatenate([sources, targets]), np.concatenate([targets, sources])])
-
-
-def scenario_of(data: Data, classes_per_task: int) -> LabelledSamples:
-    names = tuple(f"class {label}" for label in range(int(data.labels.max()) + 1))
-    return LabelledSamples(
-        WholePool(data),
-        data.labels,
-        data.parts,
-        names,
-        ClassTasks(classes_per_task=classes_per_task),
-        Facts("graph", {"features": data.features.shape[1]}),
-        b"benchmark",
-    )
+REMEMBERING = ("a-gem", "der", "der-pp", "er", "gem", "gss", "replay")
+REMEMBERING_NODES = (*REMEMBERING, "cgnn", "er-gnn", "sem", "ssm")
+"""Methods that remember as many samples as they are told; others have a size of their own."""
 
 
 def first_lesson(scenario: LabelledSamples) -> Experience:
@@ -150,8 +83,9 @@ def ours(
     learner = make_learner(scenario, "gcn", training=training, backbone_parameters=parameters)
     learner.taught.append(Taught(experience.keys, ()))
     learner._meet(experience.outputs)
-    learner.optimizer = learner._new_optimizer()
-    return partial(learner._train, experience.training, experience, None)
+    learner.reset_optimizer()
+    learner._lesson = experience, None
+    return partial(learner.train, experience.training)
 
 
 class PlainGCN(nn.Module):
@@ -223,64 +157,6 @@ def dense_products(nodes: int, validated: bool) -> Callable[[], None]:
     return run
 
 
-class MadePool:
-    """Inputs that are made already."""
-
-    augmented = False
-
-    def __init__(self, inputs: Graphs | Places) -> None:
-        self.digest = f"{id(inputs)}"
-        self._inputs = inputs
-
-    def whole(self) -> Graphs | Places:
-        return self._inputs
-
-    def drawn(self, ids: Tensor, random: np.random.Generator) -> Graphs | Places:  # noqa: ARG002
-        return self._inputs.rows(ids)
-
-
-def molecules(graphs: int, mean_nodes: float, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Return starts and edges of graphs of the sizes of Aromaticity's: chains with branches, and a few rings each."""
-    sizes = random.poisson(mean_nodes - 8, graphs) + 8
-    starts = np.concatenate([[0], sizes.cumsum()])
-    bonds = []
-    for start, size in zip(starts, sizes, strict=False):
-        nodes = np.arange(1, size)
-        before = nodes - np.minimum(random.choice([1, 1, 1, 2], size - 1), nodes)
-        rings = random.choice(size - 5, min(4, size - 5), replace=False)
-        bonds.append(start + np.concatenate([[nodes, before], [rings, rings + 5]], axis=1))
-    ends = np.concatenate(bonds, axis=1)
-    edges = np.unique(np.concatenate([ends, ends[::-1]], axis=1), axis=1)
-    return starts, edges
-
-
-def molecule_scenario() -> tuple[LabelledSamples, list[Any]]:
-    """Return graphs of the sizes of Aromaticity's as a scenario, and each of them as a graph of DGL's."""
-    import dgl
-
-    graphs, mean_nodes, classes, classes_per_task, _ = AROMATICITY
-    random = np.random.default_rng(0)
-    starts, edges = molecules(graphs, mean_nodes, random)
-    degrees = np.repeat(np.bincount(edges[1], minlength=starts[-1])[:, None], 2, axis=1).astype(np.float32)
-    labels = np.arange(graphs) % classes
-    parts = random.choice([TRAINING, VALIDATION, TEST], graphs, p=[0.6, 0.2, 0.2])
-    scenario = LabelledSamples(
-        MadePool(Graphs.of(starts, edges, degrees, self_loops=False)),
-        labels,
-        parts,
-        tuple(f"class {label}" for label in range(classes)),
-        ClassTasks(classes_per_task=classes_per_task),
-        Facts("graph", {"features": 2, "rows": "graphs"}),
-        b"benchmark",
-    )
-    whole = dgl.graph(tuple(torch.from_numpy(ends) for ends in edges), num_nodes=int(starts[-1]))
-    whole.ndata["features"] = torch.from_numpy(degrees)
-    whole.set_batch_num_nodes(torch.from_numpy(np.diff(starts)))
-    owners = np.searchsorted(starts, edges[1], side="right") - 1
-    whole.set_batch_num_edges(torch.from_numpy(np.bincount(owners, minlength=graphs)))
-    return scenario, dgl.unbatch(whole)
-
-
 class PlainConvolutions(nn.Module):
     """GraphConv, BatchNorm and ReLU, so many times."""
 
@@ -332,8 +208,10 @@ def measure_molecules(rounds: int) -> dict[str, float]:
     """Return milliseconds per epoch on graphs of the sizes of Aromaticity's, ours and by batching graphs of DGL."""
     import dgl
 
-    scenario, graphs = molecule_scenario()
-    *_, classes_per_task, batch_size = AROMATICITY
+    count, mean_nodes, classes, classes_per_task, batch_size = AROMATICITY
+    starts, edges = molecules(count, mean_nodes, np.random.default_rng(0))
+    scenario = molecule_scenario(starts, edges, classes, classes_per_task)
+    graphs = dgl_graphs(starts, edges)
     encoder, layers = nn.Linear(2, 146), PlainConvolutions([146] * 5)
     after = nn.Sequential(nn.Linear(146, 73), nn.ReLU(), nn.Linear(73, 36), nn.ReLU(), nn.Linear(36, classes_per_task))
 
@@ -354,23 +232,7 @@ def measure_molecules(rounds: int) -> dict[str, float]:
 def measure_ratings(rounds: int) -> dict[str, float]:
     """Return milliseconds per epoch on pairs in a graph of the size of Bitcoin-OTC, ours and with DGL's operators."""
     nodes, links, pairs, classes = BITCOIN
-    random = np.random.default_rng(0)
-    # A few take part in many ratings.
-    popular = (nodes * random.random((2, 2 * links)) ** 3).astype(np.int64)
-    edges = np.unique(popular[:, popular[0] != popular[1]], axis=1)
-    edges = edges[:, np.sort(random.choice(edges.shape[1], links, replace=False))]
-    features = np.stack([np.bincount(ends, minlength=nodes) for ends in edges], axis=1).astype(np.float32)
-    at = edges[:, random.choice(links, pairs, replace=False)].T
-    places = Places.of(edges, features, at, self_loops=True)
-    scenario = LabelledSamples(
-        MadePool(places),
-        random.integers(0, classes, pairs),
-        random.choice([TRAINING, VALIDATION, TEST], pairs, p=[0.8, 0.1, 0.1]),
-        tuple(f"class {label}" for label in range(classes)),
-        ClassTasks(classes_per_task=2),
-        Facts("graph", {"features": 2, "rows": "pairs"}, join="product"),
-        b"benchmark",
-    )
+    scenario, places = rating_scenario(nodes, links, pairs, classes)
     layers = PlainConvolutions([2, *[WIDTH] * DEPTH])
     after = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, 2))
     graph, table, ends = places.links.graph, places.features, places.at
@@ -391,19 +253,6 @@ def _against_dgl(name: str, own: Callable[[], None], plain: Callable[[], None], 
     times = {each: value / EPOCHS for each, value in alternate({"ours": own, "dgl": plain}, rounds).items()}
     found = {f"{name}_{each}_ms": value for each, value in times.items()}
     return found | {f"{name}_dgl_over_ours": times["dgl"] / times["ours"]}
-
-
-def alternate(variants: dict[str, Callable[[], None]], rounds: int) -> dict[str, float]:
-    """Return the median milliseconds of each variant, run in turn."""
-    seconds: dict[str, list[float]] = {name: [] for name in variants}
-    for run in variants.values():
-        run()
-    for _ in range(rounds):
-        for name, run in variants.items():
-            started = time.perf_counter()
-            run()
-            seconds[name].append(time.perf_counter() - started)
-    return {name: 1000 * statistics.median(values) for name, values in seconds.items()}
 
 
 def measure_citation(name: str, data: Data, dropouts: tuple[float, ...], rounds: int) -> dict[str, float]:
@@ -472,7 +321,7 @@ def measure_sampling(rounds: int) -> dict[str, float]:
         nodes = 40_000
         data = large_graph(nodes, nodes * degree // 2, 128, 40)
         backbone = GCN(128, "cglb", depth=2)
-        batch = WholePool(data).whole().rows(torch.arange(200))
+        batch = first_lesson(scenario_of(data, classes_per_task=40)).training.pool.whole().rows(torch.arange(200))
         nodes_drawn, megabytes = [], []
 
         def run(batch: Places = batch, backbone: GCN = backbone) -> None:
@@ -504,17 +353,54 @@ def _epoch(nodes: int, links: int, rounds: int) -> float:
     return alternate({"epoch": run}, rounds)["epoch"]
 
 
-def peak_memory() -> float:
-    """Return the peak memory of this process in GB; getrusage would begin with that of the process it came from."""
-    (peak,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
-    return int(peak.split()[1]) / 1e6
+def node_bench(size: tuple[int, ...] = CORA, width: int = WIDTH) -> method_costs.Bench:
+    """Return what methods are timed on: nodes two classes a task, BeGin's GCN, and of 12 nodes a memory, as it has."""
+    data = citation_graph(size, None, "")
+    ridge = {"hops": 2, "projection": 0, "strength": 1000}
+    return method_costs.Bench(
+        "node",
+        partial(scenario_of, data, 2),
+        Training(reset_optimizer=True, device="cpu"),
+        study_epochs=1000,
+        backbone=("gcn", {"preset": "begin", "width": width}),
+        parameters={name: {"count": 12} for name in REMEMBERING_NODES} | {"ridge": ridge},
+        others={
+            "pdgnn-tem": ("sgc", {"aggregation": "appnp", "depth": 2, "width": width}),
+            "evolve-gcn": ("evolving-gcn", {"depth": DEPTH, "encoder": True, "width": width}),
+        },
+    )
 
 
-def in_a_process_of_its_own(part: str, rounds: int) -> dict[str, float]:
-    """Run a part of this file in a new process, for its memory."""
-    command = [sys.executable, __file__, "--part", part, "--large-rounds", str(rounds)]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return json.loads(printed.splitlines()[-1])
+def molecule_bench(graphs: int = AROMATICITY[0]) -> method_costs.Bench:
+    """Return what methods are timed on: molecules three classes a task, BeGin's GCN, and of 50 molecules a memory."""
+    _, mean_nodes, classes, classes_per_task, batch_size = AROMATICITY
+    made = molecules(graphs, mean_nodes, np.random.default_rng(0))
+    ridge = {"hops": 2, "projection": 2000, "unit": False}
+    return method_costs.Bench(
+        "graph",
+        partial(molecule_scenario, *made, classes, classes_per_task),
+        Training(batch_size=batch_size, reset_optimizer=True, device="cpu"),
+        study_epochs=100,
+        backbone=("gcn", {"preset": "begin-graphs"}),
+        parameters={name: {"count": 50} for name in REMEMBERING} | {"ridge": ridge},
+    )
+
+
+def in_a_process_of_its_own(part: str, options: argparse.Namespace) -> dict[str, float]:
+    """Run a part of this file in a new process, for its memory; print what it prints, but for the figures."""
+    command = [sys.executable, __file__, "--part", part, "--large-rounds", str(options.large_rounds)]
+    command += ["--method-rounds", str(options.method_rounds), "--method-epochs", str(options.method_epochs)]
+    command += ["--methods", *options.methods] if options.methods else []
+    *lines, figures = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    print(*lines, sep="\n")
+    return json.loads(figures)
+
+
+def listed(figures: dict[str, float]) -> dict[str, float]:
+    """Print figures line by line, and return them."""
+    for name, value in figures.items():
+        print(f"{name:44} {value:10.2f}")
+    return figures
 
 
 PARTS: dict[str, Callable[[int], dict[str, float]]] = {
@@ -525,6 +411,11 @@ PARTS: dict[str, Callable[[int], dict[str, float]]] = {
     "sampling": measure_sampling,
     "growth": measure_growth,
 }
+BENCHES: dict[str, tuple[Callable[[], method_costs.Bench], str]] = {
+    "methods": (node_bench, "method"),
+    "graph-methods": (molecule_bench, "graph_method"),
+}
+"""Parts that list methods, and what their figures are called by."""
 
 
 def main() -> None:
@@ -533,20 +424,23 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="the folder of the Planetoid files; without it, made-up graphs")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--large-rounds", type=int, default=3)
-    parser.add_argument("--part", choices=["all", "citation", *PARTS], default="all")
+    parser.add_argument("--part", choices=["all", "citation", *PARTS, *BENCHES], default="all")
+    method_costs.add_options(parser)
     options = parser.parse_args()
     settle()
     figures: dict[str, float] = {}
     if options.part in ("all", "citation"):
         for name, size, dropouts in (("cora", CORA, (0.0, 0.5)), ("citeseer", CITESEER, (0.0,))):
-            figures |= measure_citation(name, citation_graph(size, options.data, name), dropouts, options.rounds)
-    for part, measure in PARTS.items():
-        if options.part == "all":
-            figures |= in_a_process_of_its_own(part, options.large_rounds)
-        elif options.part == part:
-            figures |= measure(options.large_rounds)
-    for name, value in figures.items():
-        print(f"{name:44} {value:10.2f}")
+            data = citation_graph(size, options.data, name)
+            figures |= listed(measure_citation(name, data, dropouts, options.rounds))
+    if options.part == "all":
+        for part in (*PARTS, *BENCHES):
+            figures |= in_a_process_of_its_own(part, options)
+    elif options.part in PARTS:
+        figures |= listed(PARTS[options.part](options.large_rounds))
+    elif options.part in BENCHES:
+        bench, called = BENCHES[options.part]
+        figures |= method_costs.report(bench(), options, called)
     print(json.dumps({name: round(value, 3) for name, value in figures.items()}))
 
 

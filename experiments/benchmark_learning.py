@@ -5,24 +5,27 @@ size of a stage on N-UCLA (237 clips × 20 joints × 52 frames × 3), so that no
 JSON object: milliseconds per epoch, and ratios.
 
     python experiments/benchmark_learning.py [--rounds 15] [--stgcn-rounds 3]
+
+The part `methods` lists what every method that is defined for clips costs beside Bare (method_costs.py):
+
+    python experiments/benchmark_learning.py --part methods --methods er gem --method-rounds 5
 """
 
 import argparse
 import json
 import os
-import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
+import method_costs
 import numpy as np
 import torch
+from measuring import alternate, peak_memory
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -31,7 +34,6 @@ from skeleton_cgl.learning.learner import Learner, Taught
 from skeleton_cgl.learning.training import Training
 from skeleton_cgl.parts import TEST, TRAINING, VALIDATION
 from skeleton_cgl.process import ensure_bfloat16_works, settle
-from skeleton_cgl.registry import METHODS
 from skeleton_cgl.scenarios.classes import ClassTasks
 from skeleton_cgl.scenarios.labelled import LabelledSamples
 from skeleton_cgl.scenarios.scenario import Experience, Samples
@@ -44,6 +46,9 @@ if TYPE_CHECKING:
 CLIPS, FRAMES, COORDINATES, WIDTH, CLASSES = 237, 52, 3, 64, 10
 EPOCHS = 10
 """Epochs of one measurement."""
+MEMORY = 220
+"""Clips: about a fifth of those of N-UCLA, which is what Replay remembers in the end."""
+REMEMBERING = ("a-gem", "der", "der-pp", "er", "gem", "gss", "replay")
 
 
 class RandomClips(Source):
@@ -66,9 +71,16 @@ class RandomClips(Source):
 
 
 class RandomScenario(LabelledSamples):
-    """All random clips as training samples of two tasks, and a few of them as queries too."""
+    """All random clips as training samples of some tasks, and a few of them as queries too."""
 
-    def __init__(self, layout: JointLayout = UCLA, clips: int = CLIPS, frames: int = FRAMES) -> None:
+    def __init__(
+        self,
+        layout: JointLayout = UCLA,
+        clips: int = CLIPS,
+        frames: int = FRAMES,
+        classes_per_task: int = CLASSES // 2,
+        setting: method_costs.Setting = "class-il",
+    ) -> None:
         source = RandomClips(layout, clips, frames)
         archive = Archive.in_memory(source)
         parts = np.full(clips, TRAINING)
@@ -78,7 +90,7 @@ class RandomScenario(LabelledSamples):
             np.arange(clips) % CLASSES,
             parts,
             source.classes,
-            ClassTasks(classes_per_task=CLASSES // 2),
+            ClassTasks(setting=setting, classes_per_task=classes_per_task),
             facts_of(archive, source.preparation),
             b"random",
         )
@@ -152,21 +164,9 @@ def trainer(learner: Learner, experience: Experience) -> Callable[[], None]:
     """Return a function that trains for EPOCHS epochs on the samples of a lesson, as a stage does."""
     learner.taught.append(Taught(experience.keys, ()))
     learner._meet(experience.outputs)
-    learner.optimizer = learner._new_optimizer()
-    return partial(learner._train, experience.training, experience, None)
-
-
-def alternate(variants: dict[str, Callable[[], None]], rounds: int) -> dict[str, float]:
-    """Return the median milliseconds of each variant, run in turn."""
-    seconds: dict[str, list[float]] = {name: [] for name in variants}
-    for run in variants.values():
-        run()
-    for _ in range(rounds):
-        for name, run in variants.items():
-            started = time.perf_counter()
-            run()
-            seconds[name].append(time.perf_counter() - started)
-    return {name: 1000 * statistics.median(values) for name, values in seconds.items()}
+    learner.reset_optimizer()
+    learner._lesson = experience, None
+    return partial(learner.train, experience.training)
 
 
 def products_of(rows: Tensor, weight: Tensor, gradient: Tensor, first: bool = False) -> None:
@@ -255,22 +255,17 @@ def measure_gcn(rounds: int) -> dict[str, float]:
     return {f"gcn_{name}_ms": value / EPOCHS for name, value in alternate(variants, rounds).items()}
 
 
-def measure_methods(rounds: int) -> dict[str, float]:
-    """Return the milliseconds per epoch of every method on its second task."""
-    scenario = RandomScenario()
-    prefix = scenario.lessons(scenario.default)
-    variants: dict[str, Callable[[], None]] = {}
-    for name in METHODS.names():
-        learner = make_learner(scenario, method=name, training=Training(epochs=EPOCHS))
-        learner.learn(scenario.experience(prefix[:1]), 0)
-        state = learner.state()
+def clip_bench(clips: int = CLIPS, frames: int = FRAMES) -> method_costs.Bench:
+    """Return what methods are timed on: five tasks of two classes, so many clips in each, with GCN and its recipe.
 
-        def second_task(learner: Learner = learner, state: dict[str, Any] = state) -> None:
-            learner.restore(state)
-            learner.learn(scenario.experience(prefix[:2]), 1)
+    Memories hold in the second lesson what they do in the last one of the study.
+    """
 
-        variants[name] = second_task
-    return {f"method_{name}_ms": value / EPOCHS for name, value in alternate(variants, rounds).items()}
+    def scenario(setting: method_costs.Setting) -> RandomScenario:
+        return RandomScenario(clips=clips * CLASSES // 2, frames=frames, classes_per_task=2, setting=setting)
+
+    parameters = {name: {"count": MEMORY} for name in REMEMBERING} | {"ridge": {"projection": 2000}}
+    return method_costs.Bench("skeleton", scenario, Training(device="cpu"), 100, ("gcn", {}), parameters)
 
 
 def measure_stgcn(rounds: int, precision: Literal["float32", "bfloat16"]) -> dict[str, float]:
@@ -290,12 +285,6 @@ def measure_memory() -> dict[str, float]:
     return {"peak_gb_at_ntu_size": peak_memory()}
 
 
-def peak_memory() -> float:
-    """Return the peak memory of this process in GB; getrusage would begin with that of the process it came from."""
-    (peak,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
-    return int(peak.split()[1]) / 1e6
-
-
 def in_a_process_of_its_own(part: str, rounds: int) -> dict[str, float]:
     """Run a part of this file in a new process: for its memory, and because bfloat16 may need settings of its own."""
     command = [sys.executable, __file__, "--part", part, "--stgcn-rounds", str(rounds)]
@@ -307,7 +296,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--stgcn-rounds", type=int, default=3)
-    parser.add_argument("--part", choices=["all", "memory", "bfloat16"], default="all")
+    parser.add_argument("--part", choices=["all", "methods", "memory", "bfloat16"], default="all")
+    method_costs.add_options(parser)
     options = parser.parse_args()
     if options.part == "bfloat16":
         ensure_bfloat16_works()
@@ -315,6 +305,8 @@ def main() -> None:
     os.environ.setdefault("DGLBACKEND", "pytorch")
     if options.part == "memory":
         figures = measure_memory()
+    elif options.part == "methods":
+        figures = method_costs.report(clip_bench(), options, "method")
     elif options.part == "bfloat16":
         figures = measure_stgcn(options.stgcn_rounds, "bfloat16")
     else:
@@ -322,9 +314,6 @@ def main() -> None:
         figures["gcn_dense_over_products"] = figures["gcn_dense_ms"] / figures["gcn_products_ms"]
         figures["gcn_dgl_over_dense"] = figures["gcn_dgl_ms"] / figures["gcn_dense_ms"]
         figures["gcn_dgl_rebuilt_over_dense"] = figures["gcn_dgl_rebuilt_ms"] / figures["gcn_dense_ms"]
-        figures |= measure_methods(max(3, options.rounds // 3))
-        for name in METHODS.names():
-            figures[f"method_{name}_over_bare"] = figures[f"method_{name}_ms"] / figures["method_bare_ms"]
         figures |= measure_stgcn(options.stgcn_rounds, "float32")
         figures["stgcn_over_products"] = figures["stgcn_float32_ms"] / figures["stgcn_products_ms"]
         figures |= in_a_process_of_its_own("bfloat16", 1)
@@ -332,6 +321,7 @@ def main() -> None:
         figures |= in_a_process_of_its_own("memory", 1)
         for name, value in figures.items():
             print(f"{name:32} {value:10.2f}")
+        figures |= method_costs.report(clip_bench(), options, "method")
     print(json.dumps({name: round(value, 3) for name, value in figures.items()}))
 
 
