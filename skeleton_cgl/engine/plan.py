@@ -23,6 +23,7 @@ from skeleton_cgl.engine.rows import LearnerRow, RunRow, StudyRow
 from skeleton_cgl.engine.study import Component, Study
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.learner import Learner
+from skeleton_cgl.learning.method import make_method
 from skeleton_cgl.registry import METHODS
 from skeleton_cgl.scenarios.lessons import Order, Prefix, describe, tokens
 from skeleton_cgl.scenarios.scenario import Scenario
@@ -222,6 +223,7 @@ def _add_learner(plan: Plan, root: Stage) -> None:
     """Add all runs of a learner; `root` says which, at which point of the sweep."""
     study, scenarios = plan.variants[root.variant], plan.scenarios[root.variant]
     asked: dict[Order, list[AskedOrder]] = {}
+    counts_lessons = make_method(root.method.name, root.method.parameters).counts_lessons
     for repeat, ordinary in enumerate(scenarios):
         if ordinary.default not in asked:
             asked[ordinary.default] = make_orders(study.orders, ordinary.default, ordinary.unit_kind)
@@ -235,7 +237,13 @@ def _add_learner(plan: Plan, root: Stage) -> None:
                 identity = identity_of(study, scenario, root.backbone, root.method)
                 decided = {**identity, "seed": _seed_in_keys(study, repeat), "scenario": scenario.digest}
                 identities[stage.division] = json.dumps(decided, sort_keys=True)
-            _add_run(plan, identities[stage.division], stage, scenario.lessons(wanted.asked.order), wanted)
+            lessons = scenario.lessons(wanted.asked.order)
+            if counts_lessons and len(lessons) > len(scenario.default):
+                raise InputError(
+                    f"study {plan.study.name!r}: method {root.method} goes by the number of tasks, which is "
+                    f"{len(scenario.default)} by default; order {describe(wanted.asked.order)} has {len(lessons)}"
+                )
+            _add_run(plan, identities[stage.division], stage, lessons, wanted)
 
 
 def _seed_in_keys(study: Study, repeat: int) -> int | list[int]:

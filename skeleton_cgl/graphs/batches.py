@@ -143,8 +143,11 @@ class Places:
         return len(self.at)
 
     def floats_of(self, chosen: Tensor) -> int:
-        """Return how many features the places of some rows have, also where most of them are zero."""
-        return len(chosen) * self.places * self.features.shape[1]
+        """Return how many features the places of some rows have; of sparse features, those that are not zero."""
+        if isinstance(self.features, Tensor):
+            return len(chosen) * self.places * self.features.shape[1]
+        entries = self.features.pattern.offsets.diff()
+        return int(entries[self.at[self._rows_of(chosen.to(self.at.device))]].sum())
 
     def rows(self, chosen: Tensor) -> "Places":
         """Return the rows of these numbers, in that order, which numbers them from then on; refuse an unknown one."""

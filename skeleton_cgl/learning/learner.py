@@ -293,6 +293,17 @@ class Learner:
             raise InputError(f"outputs: expected {expected}, one row per query, found {tuple(outputs.shape)}")
         return outputs.float() if lower else outputs
 
+    def outputs_apart(self, inputs: Inputs) -> Tensor:
+        """Return the outputs of inputs that pass beside a step's own, without a trace in running statistics.
+
+        One sample alone passes as queries do: BatchNorm needs two for statistics of their own.
+        """
+        if len(inputs) == 1:
+            with self.answering():
+                return self.outputs(inputs)
+        # Not put back afterwards, as `statistics_kept` does: that would be before the gradient is taken.
+        return self.outputs(inputs, {name: buffer.clone() for name, buffer in self.model.named_buffers()})
+
     def embeddings(self, inputs: Inputs) -> Tensor:
         """Return (N, width) what the head is given for a batch's inputs, computed in the recipe's precision."""
         lower = self.training.precision == "bfloat16"

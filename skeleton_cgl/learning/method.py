@@ -24,7 +24,8 @@ class Method:
     On a stream, which has no borders between lessons, only the moments of a step come, `step_samples` to `step_done`: a
     method with `begin_lesson`, `lesson_samples`, `learn_lesson` or `end_lesson` needs borders without saying so.
 
-    paper: where the method is from, as lists of methods show it.
+    paper: where the method is from, as lists of methods show it. counts_lessons: whether it goes by how many lessons
+    there will be, so that orders of more than the default one has are refused.
 
     What a method has to remember from lesson to lesson it gives in `state` and takes back in `restore`, as tensors,
     numbers, text, lists and dicts; what it forgets to give is found out before a study runs.
@@ -39,6 +40,7 @@ class Method:
 
     needs: frozenset[Need] = frozenset()
     paper: ClassVar[str] = ""
+    counts_lessons: bool = False
     watches_all: ClassVar[bool] = False
     by_content: ClassVar[bool] = False
     younger: ClassVar[Mapping[str, Any]] = {}

@@ -57,6 +57,7 @@ class CaT(Method):
             raise ValueError(f"rate {rate} is not positive")
         self.count = _COUNT if count is None else count
         self.total = total
+        self.counts_lessons = total is not None
         self.steps = steps
         self.rate = rate
         self.width = width
@@ -67,6 +68,12 @@ class CaT(Method):
     def spelled_out(cls, parameters: dict[str, Any]) -> dict[str, Any]:
         unsaid = parameters.get("count") is None and parameters.get("total") is None
         return {**parameters, "count": _COUNT} if unsaid else parameters
+
+    def fits(self, learner: "Learner") -> None:
+        if self.total is not None and self.total // (learner.lessons or 1) < _FEWEST:
+            raise InputError(
+                f"CaT: a total of {self.total} leaves fewer than {_FEWEST} rows to {learner.lessons} tasks"
+            )
 
     def begin_lesson(self, learner: "Learner", experience: Experience) -> None:
         training = experience.training

@@ -29,8 +29,9 @@ class Changes:
         self._seen = torch.zeros(0, dtype=torch.int64)
 
     def may_come(self, pool: Pool) -> bool:
-        """Return whether nodes may come to what a pool shows: not where it numbers all of a graph."""
-        return _places(pool).numbers is not None
+        """Return whether nodes may come to what a pool shows: not to all of a graph, nor to that of one task alone."""
+        places = _places(pool)
+        return places.numbers is not None and places.components is None
 
     def look(self, pool: Pool) -> None:
         """Remember the nodes of a pool as those last seen."""

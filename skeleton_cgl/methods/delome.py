@@ -61,9 +61,10 @@ class DeLoMe(Method):
 
     def loss(self, learner: "Learner", batch: "Batch") -> Tensor:
         loss = learner.loss_of(learner.outputs(batch.inputs) + self._shift, batch)
-        if self._remembered is None:
+        # Validation samples are looked at without the memory.
+        if self._remembered is None or not learner.backbone.training:
             return loss
-        outputs = learner.outputs(self._remembered.inputs) + self._shift
+        outputs = learner.outputs_apart(self._remembered.inputs) + self._shift
         return loss + sum(learner.losses_of_parts(outputs, self._remembered))
 
     def end_lesson(self, learner: "Learner", experience: Experience) -> None:

@@ -30,8 +30,8 @@ class ERGNN(Method):
     """(1−β)·L_t + β·L_B, β = b/(b+n), of the n nodes of the task and all b nodes of the memory B, at every step.
 
     At the end of a lesson e nodes of each of its classes are kept for good, `per_class` or ⌊count/classes⌋ of all
-    classes to come (BeGin); where lessons bring the same classes again, e of every class and lesson. A class with fewer
-    is kept whole.
+    classes to come (BeGin); where lessons bring the same classes again, as domains and periods do, e of every class and
+    lesson, so that a count is then of each lesson. A class with fewer is kept whole.
 
     selection: "cm", coverage maximisation: the fewest nodes of other classes of the lesson nearer than `distance`;
     "mf", mean of features: nearest to the mean of their class; "im", influence maximisation: the largest influence on
@@ -88,8 +88,10 @@ class ERGNN(Method):
         unsaid = all(parameters.get(name) is None for name in ("per_class", "count"))
         return {**parameters, "per_class": _PER_CLASS} if unsaid else parameters
 
-    def begin_lesson(self, learner: "Learner", experience: Experience) -> None:
+    def fits(self, learner: "Learner") -> None:
         self.kept_of_a_class(learner)
+
+    def begin_lesson(self, learner: "Learner", experience: Experience) -> None:
         if not len(self.memory):
             return
         new, old = len(experience.training), len(self.memory)
@@ -116,16 +118,9 @@ class ERGNN(Method):
         if self._alone is None:
             of_task, of_memory = learner.losses_of_parts(outputs, batch)
         else:
-            of_task, of_memory = learner.loss_of(outputs, batch), self._loss_of_isolated(learner, self._alone)
+            of_memory = learner.loss_of(learner.outputs_apart(self._alone.inputs), self._alone)
+            of_task = learner.loss_of(outputs, batch)
         return self._of_task * of_task + (1 - self._of_task) * of_memory
-
-    def _loss_of_isolated(self, learner: "Learner", batch: "Batch") -> Tensor:
-        buffers = {name: buffer.clone() for name, buffer in learner.model.named_buffers()}
-        if len(batch) > 1:
-            return learner.loss_of(learner.outputs(batch.inputs, buffers), batch)
-        # BatchNorm needs two for statistics of their own.
-        with learner.answering():
-            return learner.task_loss(batch)
 
     def end_lesson(self, learner: "Learner", experience: Experience) -> None:
         training = experience.training

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 from torch import Tensor
 
+from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.method import Method
 from skeleton_cgl.scenarios.scenario import Experience, Need, Queries
 
@@ -31,6 +32,11 @@ class EvolveGCN(Method):
         self.graphs: list[Snapshot] = []
         self.sequence: list[int] = []
         """Which of the graphs was the snapshot of every task."""
+
+    def fits(self, learner: "Learner") -> None:
+        if not hasattr(learner.backbone, "snapshot_of"):
+            kind = type(learner.backbone).__name__
+            raise InputError(f"method EvolveGCN needs a backbone with `snapshot_of(inputs)`; {kind} has none")
 
     def begin_lesson(self, learner: "Learner", experience: Experience) -> None:
         snapshot: Snapshot = _evolving(learner).snapshot_of(learner.inputs(experience.training).content)
@@ -64,4 +70,4 @@ def _evolving(learner: "Learner") -> Any:
 
 
 def _equal(one: Snapshot, other: Snapshot) -> bool:
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+    return one.keys() == other.keys() and all(torch.equal(one[name].cpu(), other[name].cpu()) for name in one)

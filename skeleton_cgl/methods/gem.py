@@ -111,7 +111,7 @@ class GEM(Method):
             self.memory.keep_all(experience)
         else:
             self.memory.keep(experience, learner.seed_of_lesson("memory", experience))
-        self._remembered, self._gradients = [], None
+        self._remembered, self._gradients, self._epoch, self._left = [], None, 0, 0
 
     def samples_kept(self) -> int:
         return len(self.memory)

@@ -43,7 +43,9 @@ class Anchor:
 
     def penalty(self, parameters: Tensor) -> Tensor:
         """Return Σᵢ Fᵢ (θᵢ − θ*ᵢ)²; parameters that came later (new classes) are free."""
-        return (self.importance * (parameters[: len(self.parameters)] - self.parameters).square()).sum()
+        # What comes from a saved state may be on another device.
+        importance, anchored = self.importance.to(parameters.device), self.parameters.to(parameters.device)
+        return (importance * (parameters[: len(anchored)] - anchored).square()).sum()
 
 
 def squared_gradient_of_loss(learner: "Learner", samples: Samples) -> Tensor:

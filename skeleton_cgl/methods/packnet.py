@@ -26,6 +26,7 @@ class PackNet(Method):
     """
 
     needs: frozenset[Need] = frozenset(["revealed task"])
+    counts_lessons = True
     paper: ClassVar[str] = "Mallya and Lazebnik 2018"
 
     def __init__(self, prune: float | None = None) -> None:

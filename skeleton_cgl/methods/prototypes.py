@@ -38,16 +38,19 @@ class Prototypes(Method):
         self.features.settle(learner, experience)
         features = self.features.of(learner, experience.training)
         wanted = learner.problem.wanted(experience.training.labels, len(learner.head.known)).to(features)
-        before = (self.sums, self.counts) if len(self.sums) else (0, 0)
-        self.sums, self.counts = wanted.T @ features + before[0], wanted.sum(dim=0) + before[1]
+        sums, counts = wanted.T @ features, wanted.sum(dim=0)
+        if len(self.sums):
+            sums, counts = sums + self.sums.to(sums), counts + self.counts.to(counts)
+        self.sums, self.counts = sums, counts
 
     def answer(self, learner: "Learner", queries: Queries, step: int) -> Tensor:  # noqa: ARG002
         features = self.features.of(learner, queries)
         met = learner.head.outputs
         if not len(self.sums):
             return features.new_zeros(len(features), len(met))
-        # Of a domain that has no sample of a class, the mean is zero.
-        return self.near(features, self.sums[met] / self.counts[met, None].clamp(min=1))
+        sums, counts = self.sums.to(features)[met], self.counts.to(features)[met]
+        # What was met without a sample, as a class that the first domain has not, is never answered.
+        return self.near(features, sums / counts[:, None].clamp(min=1)).masked_fill(counts == 0, -torch.inf)
 
     def state(self) -> dict[str, Any]:
         return {"sums": self.sums, "counts": self.counts}

@@ -66,11 +66,11 @@ class Ridge(Method):
             self.products = features.new_zeros(outputs, width)
         known = ~wanted.isnan()
         if len(self.squares) == 1 and bool(known.all()):
-            self.squares = self.squares + features.T @ features
+            self.squares = self.squares.to(features) + features.T @ features
         else:
             each = torch.stack([features[rows].T @ features[rows] for rows in known.T])
-            self.squares = self.squares + each
-        self.products = self.products + wanted.nan_to_num(0).T @ features
+            self.squares = self.squares.to(features) + each
+        self.products = self.products.to(features) + wanted.nan_to_num(0).T @ features
         self._weights = None
 
     def weights(self) -> Tensor:
@@ -88,7 +88,7 @@ class Ridge(Method):
         features = self.features.of(learner, queries)
         if not len(self.products):
             return features.new_zeros(len(features), len(learner.head.outputs))
-        return features @ self.weights()[:, learner.head.outputs]
+        return features @ self.weights().to(features)[:, learner.head.outputs]
 
     def state(self) -> dict[str, Any]:
         return {"squares": self.squares, "products": self.products}

@@ -74,7 +74,7 @@ class TWP(EWC):
         if self.variant == "cglb":
             gradient = learner.gradient_vector()
             if self.summed is not None:
-                gradient[: len(self.summed)] += self.summed
+                gradient[: len(self.summed)] += self.summed.to(gradient)
             self.summed = gradient
             learner.set_gradient(gradient)
 

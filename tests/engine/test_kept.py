@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_array
 
 from skeleton_cgl.engine.contents import attributes_of, differing
 from skeleton_cgl.engine.kept import kept_by
 from skeleton_cgl.engine.record import Kept
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.graphs.batches import Places
 from skeleton_cgl.learning.learner import Learner
 from skeleton_cgl.learning.method import Method
 from skeleton_cgl.learning.state import from_bytes, to_bytes
@@ -73,6 +75,16 @@ def test_a_node_kept_by_id_costs_its_features(view: dict[str, Any]) -> None:
     learner, experience = learned(node_scenario(node_graph(), **view), "replay", count=COUNT)
     kept = 2 * COUNT
     assert kept_by(learner.method, experience) == Kept(kept, kept * FEATURES, kept * (4 * FEATURES + PER_ID))
+
+
+def test_of_sparse_features_only_those_count_that_are_not_zero() -> None:
+    table = csr_array(np.array([[0, 2, 0], [1, 0, 3], [0, 0, 0]], dtype=np.float32))
+    edges = np.array([[0, 1], [1, 2]])
+    places = Places.of(edges, table, np.array([[0, 1], [2, 2]]), self_loops=True)
+    assert places.floats_of(torch.tensor([0])) == 3
+    assert places.floats_of(torch.tensor([1, 0, 1])) == 3
+    dense = Places.of(edges, table.toarray(), np.array([[0, 1], [2, 2]]), self_loops=True)
+    assert dense.floats_of(torch.tensor([0])) == 6
 
 
 def test_a_graph_kept_by_id_costs_the_features_of_its_nodes_on_the_mean_of_the_lesson() -> None:

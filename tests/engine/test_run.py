@@ -173,6 +173,14 @@ def test_the_forecast_times_what_is_left(folder: Path, tmp_path: Path) -> None:
     assert forecast(study).seconds is None
 
 
+def test_a_method_that_goes_by_the_number_of_tasks_refuses_orders_of_another(folder: Path) -> None:
+    task_il = small_study(folder).scenario | {"setting": "task-il"}
+    orders = {"given": [[[0, 1], [2, 3], [4, 5]], [[0], [1], [2], [3], [4], [5]]]}
+    assert forecast(small_study(folder, scenario=task_il, orders=orders), timed=False).orders == 2
+    with pytest.raises(InputError, match=r"method packnet goes by the number of tasks, which is 5 by default; order"):
+        forecast(small_study(folder, scenario=task_il, orders=orders, methods=["packnet"]), timed=False)
+
+
 def test_what_a_method_does_not_train_takes_the_same_for_any_number_of_epochs(folder: Path) -> None:
     slow = {"name": "ridge", "projection": 3000}
     study = small_study(folder, methods=[slow], training={"epochs": 1_000_000})

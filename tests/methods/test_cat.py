@@ -184,9 +184,14 @@ def test_a_lesson_is_as_long_as_epochs_says() -> None:
 
 def test_fewer_rows_than_classes_are_refused_before_anything_is_condensed() -> None:
     scenario = nodes(classes_per_task=3)
-    for parameters in ({"count": 2}, {"total": 5}):
+    for parameters in ({"count": 2}, {"total": 4}):
         with pytest.raises(InputError, match=r"CaT: 2 rows are too few for the 3 classes of lesson 1"):
             learner_of(scenario, "cat", {**parameters, "steps": 0}).learn(lessons_of(scenario)[0], 0)
+
+
+def test_a_total_that_leaves_next_to_nothing_to_a_task_is_refused_before_anything_is_learned() -> None:
+    with pytest.raises(InputError, match="CaT: a total of 5 leaves fewer than 2 rows to 3 tasks"):
+        learner_of(nodes(), "cat", {"total": 5})
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,8 @@ def test_the_memory_is_of_past_training_nodes(fields: dict) -> None:
         kept = ids_and_labels(learner.method.memory.of(training.pool))
         assert kept <= past
         assert 8 < len(kept) == len(learner.method.memory) <= 15
-        grows = training.pool.whole().numbers is not None
+        whole = training.pool.whole()
+        grows = whole.numbers is not None and whole.components is None
         assert learner.method.samples_kept() == (len(past) if grows else len(kept))
 
 
@@ -391,3 +392,10 @@ def test_samples_that_are_no_nodes_or_have_many_labels_are_refused(small: Any) -
         small_learner(scenario_of(small), "cgnn")
     with pytest.raises(InputError, match="method CGNN needs samples of one class each"):
         small_learner(label_scenario(), "cgnn")
+
+
+def test_where_a_task_is_seen_alone_nothing_is_kept_for_changes_that_cannot_come() -> None:
+    scenario = node_scenario(view="task")
+    learner = small_learner(scenario, "cgnn", {"count": 12})
+    taught(learner, scenario, 3)
+    assert learner.method.samples_kept() <= 12

@@ -120,19 +120,24 @@ def test_the_loss_is_that_of_the_task_and_of_every_past_one_with_outputs_raised_
     learner = learned(learner_of(scenario, "delome", {"count": 9, "steps": 2, "adjustment": 0.5}), scenario, 2)
     experience = lessons_of(scenario)[2]
     learner.method.begin_lesson(told(learner, experience), experience)
-    learner.backbone.eval()
+    learner.backbone.train()
     batch = learner.batch(experience.training)
     counts = [9, 9, 9, 9, *experience.training.labels.bincount()[4:].tolist()]
     shift = torch.tensor([0.5 * log(count / sum(counts)) for count in counts])
     state = learner.state()["method"]
     expected = functional.cross_entropy(learner.outputs(batch.inputs) + shift, experience.training.labels)
-    for rows, labels in zip(state["rows"], state["labels"], strict=True):
-        hidden = rows
-        for number, layer in enumerate(learner.backbone.layers):
-            # Of a node without neighbours but itself the weighted sum is itself.
-            hidden = learner.backbone.norms[number](hidden @ layer.weight).relu()
-        expected = expected + functional.cross_entropy(learner.head(hidden) + shift, labels)
+    hidden = torch.cat(state["rows"])
+    for number, layer in enumerate(learner.backbone.layers):
+        # Of a node without neighbours but itself the weighted sum is itself; statistics are of all that is remembered.
+        norm = learner.backbone.norms[number]
+        hidden = functional.batch_norm(hidden @ layer.weight, None, None, norm.weight, norm.bias, training=True).relu()
+    outputs = (learner.head(hidden) + shift).split([len(labels) for labels in state["labels"]])
+    for found, labels in zip(outputs, state["labels"], strict=True):
+        expected = expected + functional.cross_entropy(found, labels)
     torch.testing.assert_close(learner.method.loss(learner, batch), expected)
+    learner.backbone.eval()
+    validated = functional.cross_entropy(learner.outputs(batch.inputs) + shift, experience.training.labels)
+    torch.testing.assert_close(learner.method.loss(learner, batch), validated)
 
 
 def told(learner: Learner, experience: Experience) -> Learner:
@@ -155,3 +160,14 @@ def told(learner: Learner, experience: Experience) -> Learner:
 def test_parameters_without_meaning_are_refused(parameters: dict, message: str) -> None:
     with pytest.raises(InputError, match=message):
         make_method("delome", parameters)
+
+
+def test_one_remembered_row_is_learned_and_the_memory_leaves_no_trace_in_running_statistics() -> None:
+    scenario = nodes(classes_per_task=1)
+    learned(learner_of(scenario, "delome", {**SMALL["delome"], "count": 1}), scenario, 3)
+    first, second = lessons_of(nodes())[:2]
+    learner = learner_of(nodes(), "delome", SMALL["delome"])
+    learner.learn(first, 0)
+    learner.learn(second, 1)
+    # A step of training each, of the lesson's own nodes alone.
+    assert {int(norm.num_batches_tracked) for norm in learner.backbone.norms} == {2 * learner.training.epochs}

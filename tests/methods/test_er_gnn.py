@@ -87,12 +87,8 @@ def test_a_count_is_shared_out_among_all_classes_to_come(count: int, kept: int |
 
 
 def test_a_count_that_leaves_nothing_for_a_class_is_refused_before_anything_is_learned() -> None:
-    scenario = node_scenario()
-    learner = small_learner(scenario, "er-gnn", {"count": CLASSES - 1})
-    first = {name: value.clone() for name, value in learner.backbone.state_dict().items()}
     with pytest.raises(InputError, match="count 5 is less than one node for each of 6 classes"):
-        taught(learner, scenario, 1)
-    assert all(torch.equal(value, first[name]) for name, value in learner.backbone.state_dict().items())
+        small_learner(node_scenario(), "er-gnn", {"count": CLASSES - 1})
 
 
 @pytest.mark.parametrize("choice", CHOICES, ids=str)

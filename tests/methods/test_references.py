@@ -327,3 +327,14 @@ def test_features_of_nodes_stay_fixed_in_the_made_up_graph() -> None:
     found = [final_answers(scenario, order, "ridge", {"hops": 2, "projection": 0}) for order in ORDERS]
     for answers in found[1:]:
         torch.testing.assert_close(answers, found[0], atol=1e-5, rtol=1e-5)
+
+
+def test_a_class_that_was_met_without_a_sample_is_never_answered(small: Path) -> None:
+    scenario = scenario_of(small)
+    for name in ("ncm", "cosine"):
+        learner = small_learner(scenario, name, {"features": "data"})
+        learner.learn(lesson(scenario, (0, 1)), 0)
+        learner.head.meet([2])
+        answers = learner.answer(scenario.queries(scenario.lessons(((0, 1),))))
+        assert answers[:, 2].isneginf().all()
+        assert answers[:, :2].isfinite().all()
