@@ -15,6 +15,7 @@ SHARED = (
     "masking",
     "memory",
     "noise",
+    "parameters",
     "pretraining",
     "prototypes",
     "quotas",

@@ -8,7 +8,8 @@ from torch.nn import functional
 
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.method import Method
-from skeleton_cgl.methods.condensed import Condensed, check_whole, drawn_per_class, lowered
+from skeleton_cgl.methods.condensed import Condensed, drawn_per_class, lowered
+from skeleton_cgl.methods.parameters import check_number, check_whole
 from skeleton_cgl.scenarios.scenario import Experience, Need
 
 if TYPE_CHECKING:
@@ -50,9 +51,11 @@ class CaT(Method):
     ) -> None:
         if count is not None and total is not None:
             raise ValueError("give either a count per task or a total of all tasks")
-        check_whole(_FEWEST, count=count, total=total)
+        check_whole(_FEWEST, optional=True, count=count, total=total)
         check_whole(0, steps=steps)
-        check_whole(1, width=width, epochs=epochs)
+        check_whole(1, width=width)
+        check_whole(1, optional=True, epochs=epochs)
+        check_number(rate=rate)
         if rate <= 0:
             raise ValueError(f"rate {rate} is not positive")
         self.count = _COUNT if count is None else count

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 import torch
 from torch import Tensor
 
-from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.learning.method import Method
 from skeleton_cgl.methods.changes import Changes, shares_of_others
 from skeleton_cgl.methods.importance import Anchor
 from skeleton_cgl.methods.kept import Kept
+from skeleton_cgl.methods.parameters import check_choice, check_number, check_whole
 from skeleton_cgl.methods.quotas import QuotaMemory
 from skeleton_cgl.scenarios.inputs import Pool
 from skeleton_cgl.scenarios.scenario import Experience, Need, Samples, join
@@ -53,13 +53,12 @@ class CGNN(Method):
         for name, number in (("strength", strength), ("alpha", alpha)):
             if not number >= 0:
                 raise ValueError(f"{name} {number} is negative")
+        check_number(strength=strength, alpha=alpha)
         for name, number in (("share", share), ("p", p)):
             if not 0 <= number <= 1:
                 raise ValueError(f"{name} {number} is not between 0 and 1")
-        if not isinstance(count, int) or count < 1:
-            raise ValueError(f"count {count} is not a whole number of at least 1")
-        if variant not in get_args(Variant):
-            raise ValueError(f"unknown variant {variant!r}{did_you_mean(str(variant), get_args(Variant))}")
+        check_whole(1, count=count)
+        check_choice(get_args(Variant), variant=variant)
         self.strength, self.share, self.alpha = strength, share, alpha
         self.late = variant == "begin"
         self.memory, self.past, self.earlier = QuotaMemory(count, p), Kept(), Kept()

@@ -76,10 +76,3 @@ def lowered(loss: Callable[[Tensor], Tensor], rows: Tensor, steps: int, rate: fl
         loss(made).backward()
         optimizer.step()
     return made.detach()
-
-
-def check_whole(fewest: int, **sizes: int | None) -> None:
-    """Refuse what is neither left out nor a whole number of at least so many."""
-    for name, size in sizes.items():
-        if size is not None and (not isinstance(size, int) or size < fewest):
-            raise ValueError(f"{name} {size!r} is not a whole number of at least {fewest}")

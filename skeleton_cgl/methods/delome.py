@@ -7,7 +7,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from skeleton_cgl.learning.method import Method
-from skeleton_cgl.methods.condensed import Condensed, check_whole, drawn_per_class, lowered
+from skeleton_cgl.methods.condensed import Condensed, drawn_per_class, lowered
+from skeleton_cgl.methods.parameters import check_number, check_whole
 from skeleton_cgl.scenarios.scenario import Experience, Need
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class DeLoMe(Method):
     ) -> None:
         check_whole(1, count=count, width=width)
         check_whole(0, steps=steps)
+        check_number(rate=rate, adjustment=adjustment)
         if rate <= 0 or adjustment < 0:
             raise ValueError("rate must be positive, and adjustment must not be negative")
         self.count = count

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 from torch import Tensor
 
-from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.learning.method import Method
+from skeleton_cgl.methods.parameters import check_choice, check_number
 from skeleton_cgl.methods.reservoir import Reservoir
 from skeleton_cgl.scenarios.scenario import Samples, join
 
@@ -36,8 +36,8 @@ class DER(Method):
     def __init__(self, alpha: float = 0.3, count: int = 100, passes: Passes = "every") -> None:
         if not alpha >= 0:
             raise ValueError(f"alpha {alpha} is not a number of at least 0")
-        if passes not in _PASSES:
-            raise ValueError(f"unknown passes {passes!r}{did_you_mean(passes, _PASSES)}")
+        check_number(alpha=alpha)
+        check_choice(_PASSES, passes=passes)
         self.alpha = alpha
         self.beta = 0.0
         self.passes = passes

@@ -1,6 +1,7 @@
 """DER++ (Buzzega et al. 2020): dark experience replay, and the labels of remembered samples beside it."""
 
 from skeleton_cgl.methods.der import DER, Passes
+from skeleton_cgl.methods.parameters import check_number
 
 
 class DERPlusPlus(DER):
@@ -13,4 +14,5 @@ class DERPlusPlus(DER):
         super().__init__(alpha, count, passes)
         if not beta >= 0:
             raise ValueError(f"beta {beta} is not a number of at least 0")
+        check_number(beta=beta)
         self.beta = beta

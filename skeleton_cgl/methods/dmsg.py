@@ -9,6 +9,7 @@ from torch import Tensor
 from skeleton_cgl.learning.method import Method
 from skeleton_cgl.methods.diversity import unlike
 from skeleton_cgl.methods.noise import Noise, variational_loss
+from skeleton_cgl.methods.parameters import check_number, check_whole
 from skeleton_cgl.process import seeded
 from skeleton_cgl.scenarios.scenario import Experience, Need, Samples, join
 
@@ -41,8 +42,8 @@ class DMSG(Method):
         variational: float = 1,
         others: float = 2,
     ) -> None:
-        if not isinstance(count, int) or count < 1:
-            raise ValueError(f"count {count!r} is not a whole number of at least 1")
+        check_whole(1, count=count)
+        check_number(replay=replay, adversarial=adversarial, variational=variational, others=others)
         if min(replay, adversarial, variational, others) < 0:
             raise ValueError("replay, adversarial, variational and others must not be negative")
         self.count = count

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 import torch
 from torch import Tensor
 
-from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.graphs.batches import Places
 from skeleton_cgl.learning.method import Method
 from skeleton_cgl.methods.influence import self_influence
 from skeleton_cgl.methods.kept import Kept
+from skeleton_cgl.methods.parameters import check_choice, check_number, check_whole
 from skeleton_cgl.methods.representatives import distances_to_mean, others_within
 from skeleton_cgl.scenarios.scenario import Experience, Need, Samples, join
 
@@ -60,20 +60,15 @@ class ERGNN(Method):
     ) -> None:
         if per_class is not None and count is not None:
             raise ValueError("give either per_class or a count")
-        for name, size in (("per_class", per_class), ("count", count)):
-            if size is not None and (not isinstance(size, int) or size < 1):
-                raise ValueError(f"{name} {size} is not a whole number of at least 1")
+        check_whole(1, optional=True, per_class=per_class, count=count)
         for name, number in (("distance", distance), ("damping", damping)):
             if not number > 0:
                 raise ValueError(f"{name} {number} is not above 0")
-        for name, word, known in (
-            ("selection", selection, Selection),
-            ("space", space, Space),
-            ("weighting", weighting, Weighting),
-            ("topology", topology, Topology),
-        ):
-            if word not in get_args(known):
-                raise ValueError(f"unknown {name} {word!r}{did_you_mean(str(word), get_args(known))}")
+        check_number(distance=distance, damping=damping)
+        check_choice(get_args(Selection), selection=selection)
+        check_choice(get_args(Space), space=space)
+        check_choice(get_args(Weighting), weighting=weighting)
+        check_choice(get_args(Topology), topology=topology)
         self.selection, self.space, self.distance, self.damping = selection, space, distance, damping
         self.per_class = _PER_CLASS if per_class is None and count is None else per_class
         self.count, self.weighting, self.topology = count, weighting, topology

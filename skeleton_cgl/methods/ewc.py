@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from torch import Tensor
 
-from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.learning.method import Method
 from skeleton_cgl.methods.importance import (
     Anchor,
@@ -13,6 +12,7 @@ from skeleton_cgl.methods.importance import (
     squared_gradient_of_loss,
     squared_gradients_of_batches,
 )
+from skeleton_cgl.methods.parameters import check_choice, check_number
 from skeleton_cgl.scenarios.scenario import Experience
 
 if TYPE_CHECKING:
@@ -43,12 +43,9 @@ class EWC(Method):
         importance: Literal["batch", "sample"] = "batch",
         variant: Literal["own", "cglb", "begin"] = "own",
     ) -> None:
-        if strength < 0:
-            raise ValueError(f"strength {strength} is negative")
-        if importance not in _IMPORTANCES:
-            raise ValueError(f"unknown importance {importance!r}{did_you_mean(importance, _IMPORTANCES)}")
-        if variant not in _VARIANTS:
-            raise ValueError(f"unknown variant {variant!r}{did_you_mean(str(variant), _VARIANTS)}")
+        check_number(least=0, strength=strength)
+        check_choice(_IMPORTANCES, importance=importance)
+        check_choice(_VARIANTS, variant=variant)
         if variant != "own" and importance != "batch":
             raise ValueError(f"variant {variant!r} takes the importance 'batch', not {importance!r}")
         self.strength = strength

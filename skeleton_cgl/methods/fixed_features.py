@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import torch
 from torch import Tensor
 
-from skeleton_cgl.config import did_you_mean
+from skeleton_cgl.methods.parameters import check_choice, check_flag, check_whole
 from skeleton_cgl.methods.pretraining import pretrain
 from skeleton_cgl.scenarios.inputs import ReadOut
 from skeleton_cgl.scenarios.scenario import Experience, Need, Queries, Samples
@@ -32,12 +32,10 @@ class FixedFeatures:
     """
 
     def __init__(self, source: Source, hops: int, read_out: ReadOut, projection: int, unit: bool) -> None:
-        for name, given, known in (("features", source, get_args(Source)), ("read_out", read_out, get_args(ReadOut))):
-            if given not in known:
-                raise ValueError(f"unknown {name} {given!r}{did_you_mean(str(given), known)}")
-        for name, number in (("hops", hops), ("projection", projection)):
-            if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-                raise ValueError(f"{name} must be a whole number, at least 0, found {number!r}")
+        check_choice(get_args(Source), features=source)
+        check_choice(get_args(ReadOut), read_out=read_out)
+        check_whole(0, hops=hops, projection=projection)
+        check_flag(unit=unit)
         if hops and source != "data":
             raise ValueError(f"hops: features of the data are summed over neighbours, and features is {source!r}")
         self.source = source

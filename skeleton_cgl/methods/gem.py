@@ -8,9 +8,9 @@ import torch
 from scipy.optimize import nnls
 from torch import Tensor
 
-from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.learning.method import LearningFailed, Method
 from skeleton_cgl.methods.memory import Memory, with_fraction
+from skeleton_cgl.methods.parameters import check_choice, check_number
 from skeleton_cgl.scenarios.scenario import Experience, Samples
 
 if TYPE_CHECKING:
@@ -43,10 +43,8 @@ class GEM(Method):
         count: int | None = None,
         variant: Literal["own", "cglb", "begin"] = "own",
     ) -> None:
-        if margin < 0:
-            raise ValueError(f"margin {margin} is negative")
-        if variant not in _VARIANTS:
-            raise ValueError(f"unknown variant {variant!r}{did_you_mean(str(variant), _VARIANTS)}")
+        check_number(least=0, margin=margin)
+        check_choice(_VARIANTS, variant=variant)
         self.margin = margin
         self.variant = variant
         # A task's memory passes through the backbone alone, and BatchNorm needs two.

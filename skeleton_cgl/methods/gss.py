@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 from torch.nn import functional
 
-from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.learning.method import LearningFailed, Method
+from skeleton_cgl.methods.parameters import check_choice, check_whole
 from skeleton_cgl.methods.reservoir import Slots
 from skeleton_cgl.scenarios.scenario import Samples, join
 
@@ -41,12 +41,9 @@ class GSS(Method):
 
     def __init__(self, count: int = 100, replayed: int = 10, directions: int = 5, draw: Draw = "scores") -> None:
         # What is replayed passes through the backbone alone, and BatchNorm needs two.
-        if not isinstance(replayed, int) or replayed < 2:
-            raise ValueError(f"replayed {replayed} is not a whole number of at least 2")
-        if not isinstance(directions, int) or directions < 1:
-            raise ValueError(f"directions {directions} is not a whole number of at least 1")
-        if draw not in _DRAWS:
-            raise ValueError(f"unknown draw {draw!r}{did_you_mean(draw, _DRAWS)}")
+        check_whole(2, replayed=replayed)
+        check_whole(1, directions=directions)
+        check_choice(_DRAWS, draw=draw)
         self.memory = Slots(count, fewest=2)
         self.replayed = replayed
         self.directions = directions

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from skeleton_cgl.backbones.gates import UnitGate, Wire
-from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.learning.method import Method
 from skeleton_cgl.methods.isolation import OwnParts
+from skeleton_cgl.methods.parameters import check_choice, check_number
 from skeleton_cgl.scenarios.scenario import Experience, Need, Queries
 
 if TYPE_CHECKING:
@@ -37,12 +37,9 @@ class HAT(Method):
     paper: ClassVar[str] = "Serrà et al. 2018"
 
     def __init__(self, s_max: float = 400, c: float = 0.75, variant: Literal["paper", "begin"] = "paper") -> None:
-        if s_max < 1:
-            raise ValueError(f"s_max must be at least 1, found {s_max}")
-        if c < 0:
-            raise ValueError(f"c {c} is negative")
-        if variant not in _VARIANTS:
-            raise ValueError(f"unknown variant {variant!r}{did_you_mean(variant, _VARIANTS)}")
+        check_number(least=1, s_max=s_max)
+        check_number(least=0, c=c)
+        check_choice(_VARIANTS, variant=variant)
         self.s_max = s_max
         self.c = c
         self.variant = variant

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from skeleton_cgl.methods.parameters import check_flag
 from skeleton_cgl.methods.replay import Replay
 from skeleton_cgl.scenarios.inputs import together
 from skeleton_cgl.scenarios.scenario import Experience, Samples
@@ -22,6 +23,7 @@ class Joint(Replay):
     younger: ClassVar[Mapping[str, Any]] = {"restart": False}
 
     def __init__(self, restart: bool = False) -> None:
+        check_flag(restart=restart)
         super().__init__(fraction=1)
         self.restart = restart
 

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from skeleton_cgl.learning.method import Method
+from skeleton_cgl.methods.parameters import check_number
 from skeleton_cgl.scenarios.scenario import Experience
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ class LwF(Method):
     paper: ClassVar[str] = "Li and Hoiem 2016"
 
     def __init__(self, strength: float = 1, temperature: float = 2) -> None:
+        check_number(strength=strength, temperature=temperature)
         if strength < 0 or temperature <= 0:
             raise ValueError("strength must not be negative, and temperature must be positive")
         self.strength = strength

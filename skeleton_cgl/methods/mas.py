@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import torch
 from torch import Tensor
 
-from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.learning.method import Method
 from skeleton_cgl.methods.importance import Anchor, mean_over_batches, mean_over_samples
+from skeleton_cgl.methods.parameters import check_choice, check_number
 from skeleton_cgl.scenarios.scenario import Experience
 
 if TYPE_CHECKING:
@@ -49,13 +49,10 @@ class MAS(Method):
         importance: Importance = "squared",
         variant: Literal["own", "cglb", "begin"] = "own",
     ) -> None:
-        if strength < 0:
-            raise ValueError(f"strength {strength} is negative")
+        check_number(least=0, strength=strength)
         kind = _FORMER.get(importance, importance)
-        if kind not in (*_OF_THE_MEAN, _SAMPLES):
-            raise ValueError(f"unknown importance {kind!r}{did_you_mean(kind, [*_OF_THE_MEAN, _SAMPLES])}")
-        if variant not in _VARIANTS:
-            raise ValueError(f"unknown variant {variant!r}{did_you_mean(str(variant), _VARIANTS)}")
+        check_choice((*_OF_THE_MEAN, _SAMPLES), importance=kind)
+        check_choice(_VARIANTS, variant=variant)
         if variant != "own" and kind != "squared":
             raise ValueError(f"variant {variant!r} has an importance of its own; {importance!r} would not be felt")
         self.strength = strength

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.methods.parameters import check_whole
 from skeleton_cgl.scenarios.inputs import Pool
 from skeleton_cgl.scenarios.scenario import Experience, Samples
 
@@ -31,8 +32,7 @@ class Memory:
             raise InputError("memory: give either a fraction or a count")
         if fraction is not None and not 0 < fraction <= 1:
             raise InputError(f"memory: fraction {fraction} is not between 0 and 1")
-        if count is not None and (not isinstance(count, int) or count < fewest):
-            raise InputError(f"memory: count {count} is not a whole number of at least {fewest}")
+        check_whole(fewest, optional=True, count=count)
         self._fraction = fraction
         self._count = count
         self._fewest = fewest

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from skeleton_cgl.graphs.batches import Places
 from skeleton_cgl.learning.method import Method
+from skeleton_cgl.methods.parameters import check_whole
 from skeleton_cgl.scenarios.scenario import Experience, Need, Samples
 from skeleton_cgl.scenarios.views import GraphPool
 
@@ -47,8 +48,7 @@ class PDGNN(Method):
     by_content: ClassVar[bool] = True
 
     def __init__(self, per_class: int = 400, task_losses: Literal["sum", "together"] = "sum") -> None:
-        if not isinstance(per_class, int) or isinstance(per_class, bool) or per_class < 1:
-            raise ValueError(f"per_class must be a whole number, at least 1, found {per_class!r}")
+        check_whole(1, per_class=per_class)
         if task_losses not in ("sum", "together"):
             raise ValueError(f"task_losses must be sum or together, found {task_losses!r}")
         self.per_class = per_class

@@ -9,6 +9,7 @@ from torch.nn import functional
 
 from skeleton_cgl.learning.method import Method
 from skeleton_cgl.methods.masking import Masking, masked
+from skeleton_cgl.methods.parameters import check_flag
 from skeleton_cgl.methods.pretraining import pretrain
 from skeleton_cgl.scenarios.scenario import Experience, Need, Queries
 
@@ -34,8 +35,7 @@ class Piggyback(Method):
     def __init__(self, threshold: float = 0.01, pretraining: bool = True) -> None:
         if not isfinite(threshold) or threshold <= 0:
             raise ValueError(f"threshold must be positive, found {threshold}")
-        if not isinstance(pretraining, bool):
-            raise ValueError(f"pretraining must be true or false, found {pretraining!r}")
+        check_flag(pretraining=pretraining)
         self.threshold = threshold
         self.pretraining = pretraining
         self.masks: list[dict[str, Tensor]] = []

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from skeleton_cgl.methods.parameters import check_whole
 from skeleton_cgl.scenarios.inputs import Pool
 from skeleton_cgl.scenarios.scenario import Samples
 
@@ -25,8 +26,7 @@ class Slots:
     """
 
     def __init__(self, count: int, fewest: int = 1) -> None:
-        if not isinstance(count, int) or count < fewest:
-            raise ValueError(f"count {count} is not a whole number of at least {fewest}")
+        check_whole(fewest, count=count)
         self.count = count
         self.seen = 0
         self._drawn = 0

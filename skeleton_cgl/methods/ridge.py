@@ -10,6 +10,7 @@ from torch import Tensor
 
 from skeleton_cgl.learning.method import Method
 from skeleton_cgl.methods.fixed_features import FixedFeatures, Source
+from skeleton_cgl.methods.parameters import check_number
 from skeleton_cgl.scenarios.inputs import ReadOut
 from skeleton_cgl.scenarios.scenario import Experience, Queries
 
@@ -40,8 +41,7 @@ class Ridge(Method):
         projection: int = 2000,
         unit: bool = True,
     ) -> None:
-        if strength <= 0:
-            raise ValueError(f"strength must be positive, found {strength}")
+        check_number(above=0, strength=strength)
         self.strength = strength
         self.features = FixedFeatures(features, hops, read_out, projection, unit)
         self.needs = self.features.needs

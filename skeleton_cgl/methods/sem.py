@@ -7,6 +7,7 @@ import numpy as np
 
 from skeleton_cgl.graphs.links import Links
 from skeleton_cgl.methods.curvature import Ollivier, Surrogate
+from skeleton_cgl.methods.parameters import check_whole
 from skeleton_cgl.methods.ssm import SSM
 from skeleton_cgl.methods.subgraphs import Neighbours, Scores
 
@@ -35,8 +36,7 @@ class SEM(SSM):
         super().__init__(per_class, count, fan_outs)
         if curvature not in ("ollivier", "surrogate"):
             raise ValueError(f"curvature must be ollivier or surrogate, found {curvature!r}")
-        if not isinstance(largest, int) or isinstance(largest, bool) or largest < 2:
-            raise ValueError(f"largest must be a whole number, at least 2, found {largest!r}")
+        check_whole(2, largest=largest)
         self.curvature = curvature
         self.largest = largest
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from skeleton_cgl.graphs.links import Links
 from skeleton_cgl.learning.method import Method
+from skeleton_cgl.methods.parameters import check_whole, is_whole
 from skeleton_cgl.methods.subgraphs import Remembered, Scores, beside
 from skeleton_cgl.scenarios.scenario import Experience, Need, Samples
 
@@ -47,10 +48,8 @@ class SSM(Method):
     ) -> None:
         if per_class is not None and count is not None:
             raise ValueError("give either per_class or count")
-        for name, number in (("per_class", per_class), ("count", count)):
-            if number is not None and not _is_size(number):
-                raise ValueError(f"{name} must be a whole number, at least 1, found {number!r}")
-        if not isinstance(fan_outs, list | tuple) or not fan_outs or not all(map(_is_size, fan_outs)):
+        check_whole(1, optional=True, per_class=per_class, count=count)
+        if not isinstance(fan_outs, list | tuple) or not fan_outs or not all(is_whole(each, 1) for each in fan_outs):
             raise ValueError(f"fan_outs must be a list of whole numbers, at least 1, found {fan_outs!r}")
         if sampling not in ("random", "degree"):
             raise ValueError(f"sampling must be random or degree, found {sampling!r}")
@@ -121,7 +120,3 @@ def first_of_each(labels: Tensor, quotas: dict[int, int]) -> Tensor:
     """Return, ascending, the rows of the first samples of every class, as many as its quota has."""
     rows = [(labels == label).nonzero()[:quota, 0] for label, quota in quotas.items()]
     return torch.cat([labels.new_zeros(0), *rows]).sort().values
-
-
-def _is_size(number: Any) -> bool:
-    return isinstance(number, int) and not isinstance(number, bool) and number >= 1

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import torch
 from torch import Tensor
 
-from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.methods.ewc import EWC
 from skeleton_cgl.methods.importance import Anchor, mean_over_batches, squared_gradient_of_loss
+from skeleton_cgl.methods.parameters import check_choice, check_number
 from skeleton_cgl.scenarios.scenario import Experience, Need, Samples
 
 if TYPE_CHECKING:
@@ -40,10 +40,10 @@ class TWP(EWC):
         beta: float = 0.01,
         variant: Literal["own", "cglb", "begin"] = "own",
     ) -> None:
+        check_number(lambda_l=lambda_l, lambda_t=lambda_t, beta=beta)
         if min(lambda_l, lambda_t, beta) < 0:
             raise ValueError("lambda_l, lambda_t and beta must not be negative")
-        if variant not in _VARIANTS:
-            raise ValueError(f"unknown variant {variant!r}{did_you_mean(str(variant), _VARIANTS)}")
+        check_choice(_VARIANTS, variant=variant)
         super().__init__(strength=float(bool(lambda_l or lambda_t)))
         self.lambda_l = lambda_l
         self.lambda_t = lambda_t

@@ -163,9 +163,9 @@ def test_what_a_memory_is_not_defined_for_is_refused(name: str, small: Path) -> 
             (method, parameters, message)
             for method in ("ssm", "sem")
             for parameters, message in (
-                ({"per_class": 0}, "per_class must be a whole number, at least 1, found 0"),
-                ({"per_class": 2.5}, "per_class must be a whole number"),
-                ({"count": -1}, "count must be a whole number, at least 1, found -1"),
+                ({"per_class": 0}, "per_class 0 is not a whole number of at least 1"),
+                ({"per_class": 2.5}, "per_class 2.5 is not a whole number"),
+                ({"count": -1}, "count -1 is not a whole number of at least 1"),
                 ({"count": 3, "per_class": 3}, "give either per_class or count"),
                 ({"fan_outs": [5, 0]}, r"fan_outs must be a list of whole numbers, at least 1, found \[5, 0\]"),
                 ({"fan_outs": []}, "fan_outs must be a list"),
@@ -174,9 +174,9 @@ def test_what_a_memory_is_not_defined_for_is_refused(name: str, small: Path) -> 
         ),
         ("ssm", {"sampling": "curvature"}, "sampling must be random or degree"),
         ("sem", {"curvature": "ricci"}, "curvature must be ollivier or surrogate"),
-        ("sem", {"largest": 1}, "largest must be a whole number, at least 2, found 1"),
-        ("pdgnn-tem", {"per_class": 0}, "per_class must be a whole number, at least 1, found 0"),
-        ("pdgnn-tem", {"per_class": True}, "per_class must be a whole number"),
+        ("sem", {"largest": 1}, "largest 1 is not a whole number of at least 2"),
+        ("pdgnn-tem", {"per_class": 0}, "per_class 0 is not a whole number of at least 1"),
+        ("pdgnn-tem", {"per_class": True}, "per_class True is not a whole number"),
         ("pdgnn-tem", {"task_losses": "mean"}, "task_losses must be sum or together"),
     ],
 )
