@@ -18,10 +18,17 @@ if TYPE_CHECKING:
 _ROWS = "head.rows"
 
 
-def matrices(learner: "Learner") -> dict[str, nn.Parameter]:
-    """Return the weights of the backbone that have two dimensions or more, by the names they have in the model."""
-    named = learner.model.named_parameters()
-    return {name: value for name, value in named if name != _ROWS and value.requires_grad and value.ndim > 1}
+def weights_of(backbone: nn.Module, prefix: str = "") -> dict[str, nn.Parameter]:
+    """Return what is shared out or masked, by name: trainable parameters of two axes and more that are no biases.
+
+    By name, since a bias may have two axes: one row for every partition of the joints. prefix: what names begin with,
+    before a dot.
+    """
+    return {
+        name: value
+        for name, value in backbone.named_parameters(prefix)
+        if value.requires_grad and value.ndim > 1 and name.rpartition(".")[2] != "bias"
+    }
 
 
 class OwnParts:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from skeleton_cgl.learning.batchnorm import normalising
 from skeleton_cgl.learning.optimizers import set_rate
+from skeleton_cgl.methods.isolation import weights_of
 
 
 class Masking:
@@ -64,15 +65,6 @@ def masked(backbone: nn.Module, mask: Mapping[str, Tensor]) -> Iterator[None]:
         with torch.no_grad():
             for name, weight in weights_of(backbone).items():
                 weight.copy_(kept[name])
-
-
-def weights_of(backbone: nn.Module) -> dict[str, nn.Parameter]:
-    """Return what masks are of, by name: trainable parameters of two axes and more, but for what is called a bias."""
-    return {
-        name: value
-        for name, value in backbone.named_parameters()
-        if value.requires_grad and value.ndim > 1 and name.rpartition(".")[2] != "bias"
-    }
 
 
 def _evaluating(layer: nn.Module, _: Any) -> None:

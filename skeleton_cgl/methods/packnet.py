@@ -3,11 +3,11 @@
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.method import Method
-from skeleton_cgl.methods.isolation import OwnParts, matrices
+from skeleton_cgl.methods.isolation import OwnParts, weights_of
 from skeleton_cgl.scenarios.scenario import Experience, Need, Queries
 
 if TYPE_CHECKING:
@@ -19,8 +19,9 @@ class PackNet(Method):
 
     After task k a share of p^k of every tensor is left free; the last of N tasks owns what is left, which by default,
     with p = (1/N)^(1/(N−1)), is 1/N. Task i is answered with the weights owned by tasks ≤ i, which later tasks use and
-    never move, whatever the optimizer does. Tensors are the backbone's weights of two dimensions and more; the rest is
-    each task's own. The paper has no weight decay, which would shrink what a task owns while it is trained.
+    never move, whatever the optimizer does. Tensors are the backbone's weights of two dimensions and more; the rest,
+    biases among it, is each task's own. The paper has no weight decay, which would shrink what a task owns while it is
+    trained.
 
     prune: p, of what is free the share that a task leaves to later ones.
     """
@@ -50,13 +51,13 @@ class PackNet(Method):
         self._let_move(learner, owner=task)
         learner.train(samples)
         self._held = {}
-        self._own.keep(learner, matrices(learner))
+        self._own.keep(learner, _weights(learner))
 
     def _let_move(self, learner: "Learner", owner: int) -> None:
         """Have none but these weights move from now on, by a new optimizer."""
         self._held = {
             name: (self._owner_of(name, weight) != owner, weight.detach().clone())
-            for name, weight in matrices(learner).items()
+            for name, weight in _weights(learner).items()
         }
         learner.reset_optimizer()
 
@@ -69,7 +70,7 @@ class PackNet(Method):
     @torch.no_grad()
     def _own_largest(self, learner: "Learner", task: int) -> None:
         """Have a task own the largest free entries of every weight, the first of equal ones, and set the rest to 0."""
-        for name, weight in matrices(learner).items():
+        for name, weight in _weights(learner).items():
             owner = self._owner_of(name, weight).flatten().clone()
             free = owner == 0
             left = 0 if task >= _lessons(learner) else round(len(owner) * self._share_left(learner) ** task)
@@ -85,7 +86,7 @@ class PackNet(Method):
 
     @torch.no_grad()
     def step_done(self, learner: "Learner", batch: "Batch") -> None:  # noqa: ARG002
-        weights = matrices(learner)
+        weights = _weights(learner)
         for name, (still, values) in self._held.items():
             weights[name].copy_(torch.where(still, values, weights[name]))
 
@@ -93,7 +94,7 @@ class PackNet(Method):
         if step < 0:
             return super().answer(learner, queries, step)
         shared = {}
-        for name, weight in matrices(learner).items():
+        for name, weight in _weights(learner).items():
             owner = self._owner_of(name, weight)
             shared[name] = weight.masked_fill((owner == 0) | (owner > step + 1), 0)
         return self._own.answer(learner, queries, step, shared)
@@ -102,8 +103,13 @@ class PackNet(Method):
         return {"owners": self._owners, "own": self._own.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        self._owners = state["owners"]
+        self._owners = dict(state["owners"])
         self._own.restore(state["own"])
+
+
+def _weights(learner: "Learner") -> dict[str, nn.Parameter]:
+    """Return the weights that tasks share out, by the names they have in the model."""
+    return weights_of(learner.backbone, "backbone")
 
 
 def _lessons(learner: "Learner") -> int:

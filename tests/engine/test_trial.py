@@ -15,6 +15,7 @@ from skeleton_cgl.engine.study import Study
 from skeleton_cgl.engine.trial import NotRepeatable, few, refuse_forgetting
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.learner import Learner
+from skeleton_cgl.learning.state import from_bytes, to_bytes
 from skeleton_cgl.learning.training import Training
 from skeleton_cgl.registry import METHODS
 from skeleton_cgl.scenarios.made_up import made_up_clips, made_up_graph
@@ -87,6 +88,13 @@ def experiences(setting: str = "class-il", nodes: bool = False) -> tuple[Experie
 
 
 def attempt(method: str = "bare", backbone: str = "gcn", **parameters: float) -> None:
+    refuse_forgetting(*learners_and_lessons(method, backbone, **parameters))
+
+
+def learners_and_lessons(
+    method: str, backbone: str = "gcn", **parameters: float
+) -> tuple[Callable[[], Learner], Experience, Experience]:
+    """Return what makes a learner by a method, and two lessons of a small scenario that it is defined for."""
     training = Training(epochs=2, learning_rate=0.01, batch_size=8, device="cpu")
     needs = METHODS.find(method).needs
     setting, nodes = "task-il" if "revealed task" in needs else "class-il", "nodes" in needs
@@ -95,7 +103,7 @@ def attempt(method: str = "bare", backbone: str = "gcn", **parameters: float) ->
         own = {"width": 6} if backbone in ("gcn", "sgc", "evolving-gcn") else {}
         return make_learner(scenario(setting, nodes), backbone, method, training, 0, own, parameters)
 
-    refuse_forgetting(new, *experiences(setting, nodes))
+    return new, *experiences(setting, nodes)
 
 
 def moment(body: str) -> str:
@@ -107,11 +115,28 @@ def moment(body: str) -> str:
 BACKBONES = {"pdgnn-tem": "sgc", "evolve-gcn": "evolving-gcn"}
 """Of methods that not every backbone will do for."""
 
+SHORT = {"cat": {"steps": 3}, "delome": {"steps": 3}}
+"""CaT condenses thousands of times, by default."""
+
 
 @pytest.mark.parametrize("method", METHODS.names())
 def test_every_method_of_the_suite_saves_what_it_remembers(method: str) -> None:
-    # CaT condenses thousands of times, by default.
-    attempt(method, BACKBONES.get(method, "gcn"), **({"steps": 3} if method in ("cat", "delome") else {}))
+    attempt(method, BACKBONES.get(method, "gcn"), **SHORT.get(method, {}))
+
+
+@pytest.mark.parametrize("method", METHODS.names())
+def test_who_learns_on_from_a_state_leaves_the_state_as_it_was(method: str) -> None:
+    """Several may go on from the same one."""
+    new, first, second = learners_and_lessons(method, BACKBONES.get(method, "gcn"), **SHORT.get(method, {}))
+    before = new()
+    before.learn(first, seed=0)
+    state = from_bytes(to_bytes(before.method.state()))
+    saved = to_bytes(state)
+    learner = new()
+    learner.restore(from_bytes(to_bytes(before.state())))
+    learner.method.restore(state)
+    learner.learn(second, seed=1)
+    assert to_bytes(state) == saved
 
 
 def test_a_memory_that_is_not_saved_is_named_with_the_moment_it_changed_in(write: Callable[[str], str]) -> None:

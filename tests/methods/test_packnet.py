@@ -84,6 +84,17 @@ def test_a_share_of_p_to_the_k_is_free_after_k_tasks_and_nothing_after_the_last(
                 assert abs(last - owner.numel() / tasks) <= 0.5
 
 
+def test_biases_are_each_tasks_own_also_where_they_have_two_axes(small: Path) -> None:
+    """ST-GCN has one row of them for every partition of the joints; Piggyback masks none of them either."""
+    case = Case("clips", "stgcn", {"width": 5, "kernel": 3})
+    learner, scenario = case.learner(small, "packnet"), case.scenario(small)
+    learner.learn(scenario.experience(scenario.lessons(scenario.default)[:1]), 0)
+    biases = {name for name in weights_of(learner) if name.endswith(".bias")}
+    assert biases
+    assert owners_of(learner).keys() == weights_of(learner).keys() - biases
+    assert biases < learner.method.state()["own"][0].keys()
+
+
 def test_what_is_owned_never_changes_hands_nor_value_and_what_is_free_is_zero(small: Path) -> None:
     learner, scenario = CLIPS.learner(small, "packnet", weight_decay=0.1, batch_size=8), CLIPS.scenario(small)
     before: tuple[dict[str, Tensor], dict[str, Tensor]] | None = None
