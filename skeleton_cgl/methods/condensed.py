@@ -1,35 +1,16 @@
 """A memory of nodes that a method made: features of its own, without neighbours, a few for every task."""
 
-import hashlib
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from skeleton_cgl.graphs.batches import Places
 from skeleton_cgl.scenarios.scenario import Samples
+from skeleton_cgl.scenarios.views import GraphPool
 
 _COLUMNS = ("rows", "labels", "step")
-
-
-class Alone:
-    """Nodes (N, F) without neighbours as a pool; node i is sample i."""
-
-    augmented = False
-
-    def __init__(self, rows: Tensor) -> None:
-        content = rows.numpy(force=True)
-        self.digest = hashlib.sha256(f"alone {content.shape}\n".encode() + content.tobytes()).hexdigest()
-        self._rows = rows
-
-    def whole(self) -> Places:
-        # A copy: whoever is given it may write into it.
-        return Places.alone(self._rows.clone())
-
-    def drawn(self, ids: Tensor, random: np.random.Generator) -> Places:  # noqa: ARG002
-        return self.whole().rows(ids)
 
 
 class Condensed:
@@ -49,7 +30,7 @@ class Condensed:
         """Return the rows of all tasks as samples, which know how many are of each."""
         rows, labels, step = (torch.cat(columns) for columns in zip(*self._kept, strict=True))
         sizes = tuple(len(each) for each, _, _ in self._kept)
-        return Samples(Alone(rows), torch.arange(len(rows)), labels, step, sizes)
+        return Samples(GraphPool(Places.alone(rows)), torch.arange(len(rows)), labels, step, sizes)
 
     def state(self) -> dict[str, Any]:
         return {name: [columns[place] for columns in self._kept] for place, name in enumerate(_COLUMNS)}
