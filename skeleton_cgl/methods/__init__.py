@@ -11,7 +11,7 @@ SHARED = (
     "influence",
     "info_graph",
     "isolation",
-    "kept",
+    "kept_samples",
     "masking",
     "memory",
     "noise",

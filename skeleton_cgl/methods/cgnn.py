@@ -8,7 +8,7 @@ from torch import Tensor
 from skeleton_cgl.learning.method import Method
 from skeleton_cgl.methods.changes import Changes, shares_of_others
 from skeleton_cgl.methods.importance import Anchor
-from skeleton_cgl.methods.kept import Kept
+from skeleton_cgl.methods.kept_samples import KeptSamples
 from skeleton_cgl.methods.parameters import check_choice, check_number, check_whole
 from skeleton_cgl.methods.quotas import QuotaMemory
 from skeleton_cgl.scenarios.inputs import Pool
@@ -60,13 +60,13 @@ class CGNN(Method):
         check_whole(1, count=count)
         check_choice(get_args(Variant), variant=variant)
         self.strength, self.share, self.alpha = strength, share, alpha
-        self.late = variant == "begin"
-        self.memory, self.past, self.earlier = QuotaMemory(count, p), Kept(), Kept()
+        self.variant = variant
+        self.memory, self.past, self.earlier = QuotaMemory(count, p), KeptSamples(), KeptSamples()
         self.changes = Changes()
         self._anchor: Anchor | None = None
 
     def begin_lesson(self, learner: "Learner", experience: Experience) -> None:
-        if not len(self.memory) or not self.strength or self.late:
+        if not len(self.memory) or not self.strength or self.variant == "begin":
             return
         batch = learner.batch(self.memory.of(experience.training.pool))
         before = learner.scopes()[:-2].any(dim=0).to(learner.device)
@@ -77,14 +77,14 @@ class CGNN(Method):
 
     def lesson_samples(self, learner: "Learner", experience: Experience) -> Samples:
         training = experience.training
-        more = [self.past, self.earlier] if self.late else [self.memory]
+        more = [self.past, self.earlier] if self.variant == "begin" else [self.memory]
         parts = [training, *(kept.of(training.pool) for kept in more), self.detected(learner, training.pool)]
         return join([part for part in parts if len(part)])
 
     def detected(self, learner: "Learner", pool: Pool) -> Samples:
         """Return the past nodes to be learned again that are not in the memory."""
         past = self.past.of(pool)
-        if self.late or not len(past):
+        if self.variant == "begin" or not len(past):
             return past.select(torch.arange(0))
         touched = self.changes.most_touched(learner, pool, self.share)
         return past.select((torch.isin(past.ids, touched) & ~torch.isin(past.ids, self.memory.ids)).nonzero()[:, 0])
@@ -97,7 +97,7 @@ class CGNN(Method):
 
     def end_lesson(self, learner: "Learner", experience: Experience) -> None:
         training = experience.training
-        if self.late:
+        if self.variant == "begin":
             self.earlier.replace(self.memory.of(training.pool))
             self.past.replace(training)
         elif self.share and self.changes.may_come(training.pool):
@@ -125,5 +125,5 @@ class CGNN(Method):
         for name, part in self._parts().items():
             part.restore(state[name])
 
-    def _parts(self) -> "dict[str, Kept | Changes]":
+    def _parts(self) -> "dict[str, KeptSamples | Changes]":
         return {"memory": self.memory, "past": self.past, "earlier": self.earlier, "changes": self.changes}

@@ -1,6 +1,5 @@
 """DMSG, diversified memory selection and generation (Qiao et al. 2025): replay of unlike nodes, with noise."""
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
@@ -8,6 +7,7 @@ from torch import Tensor
 
 from skeleton_cgl.learning.method import Method
 from skeleton_cgl.methods.diversity import unlike
+from skeleton_cgl.methods.kept_samples import KeptSamples
 from skeleton_cgl.methods.noise import Noise, variational_loss
 from skeleton_cgl.methods.parameters import check_number, check_whole
 from skeleton_cgl.process import seeded
@@ -51,24 +51,23 @@ class DMSG(Method):
         self.adversarial = adversarial
         self.variational = variational
         self.others = others
-        self.memory: tuple[Tensor, Tensor, Tensor] | None = None
-        """The ids, labels and steps of the samples kept."""
+        self.memory = KeptSamples()
         self.noise: dict[str, Any] = {}
         """What the noise has learned, between lessons."""
         self._learning: Noise | None = None
         self._joined: tuple[Samples, Samples] | None = None
 
-    def begin_lesson(self, learner: "Learner", experience: Experience) -> None:
-        if self.memory is not None:
+    def begin_lesson(self, learner: "Learner", experience: Experience) -> None:  # noqa: ARG002
+        if len(self.memory):
             # The same to begin with, whatever the order of lessons.
-            with seeded(learner.seed_of_lesson("noise", replace(experience, keys=()))):
+            with seeded(learner.seed_of("noise")):
                 self._learning = Noise(learner, self.noise)
 
     def step_samples(self, learner: "Learner", samples: Samples) -> Samples:  # noqa: ARG002
-        if self.memory is None:
+        if not len(self.memory):
             return samples
         if self._joined is None or self._joined[0] is not samples:
-            self._joined = samples, join([samples, Samples(samples.pool, *self.memory)])
+            self._joined = samples, join([samples, self.memory.of(samples.pool)])
         return self._joined[1]
 
     def loss(self, learner: "Learner", batch: "Batch") -> Tensor:
@@ -97,16 +96,14 @@ class DMSG(Method):
             batch = learner.batch(experience.training)
             outputs = learner.outputs(batch.inputs).masked_fill(~batch.among, -torch.inf)
         picked = unlike(outputs.softmax(dim=1), batch.targets, self.count, self.others).cpu()
-        chosen = experience.training.select(picked)
-        kept = chosen if self.memory is None else join([Samples(chosen.pool, *self.memory), chosen])
-        self.memory = kept.ids, kept.labels, kept.step
+        self.memory.add(experience.training.select(picked))
 
     def samples_kept(self) -> int:
-        return 0 if self.memory is None else len(self.memory[0])
+        return len(self.memory)
 
     def state(self) -> dict[str, Any]:
-        return {"memory": None if self.memory is None else list(self.memory), "noise": self.noise}
+        return {"memory": self.memory.state(), "noise": self.noise}
 
     def restore(self, state: dict[str, Any]) -> None:
-        self.memory = None if state["memory"] is None else tuple(state["memory"])
+        self.memory.restore(state["memory"])
         self.noise = state["noise"]

@@ -9,7 +9,7 @@ from skeleton_cgl.errors import InputError
 from skeleton_cgl.graphs.batches import Places
 from skeleton_cgl.learning.method import Method
 from skeleton_cgl.methods.influence import self_influence
-from skeleton_cgl.methods.kept import Kept
+from skeleton_cgl.methods.kept_samples import KeptSamples
 from skeleton_cgl.methods.parameters import check_choice, check_number, check_whole
 from skeleton_cgl.methods.representatives import distances_to_mean, others_within
 from skeleton_cgl.scenarios.scenario import Experience, Need, Samples, join
@@ -72,7 +72,7 @@ class ERGNN(Method):
         self.selection, self.space, self.distance, self.damping = selection, space, distance, damping
         self.per_class = _PER_CLASS if per_class is None and count is None else per_class
         self.count, self.weighting, self.topology = count, weighting, topology
-        self.memory = Kept()
+        self.memory = KeptSamples()
         self._of_task = 1.0
         self._recalled: Samples | None = None
         self._alone: Batch | None = None

@@ -47,7 +47,7 @@ class GSS(Method):
         self.memory = Slots(count, fewest=2)
         self.replayed = replayed
         self.directions = directions
-        self.kind = draw
+        self.draw = draw
         self._offered: Samples | None = None
 
     def step_samples(self, learner: "Learner", samples: Samples) -> Samples:  # noqa: ARG002
@@ -108,7 +108,7 @@ class GSS(Method):
     def _giving_way(self, score: float, generator: torch.Generator) -> int:
         """Return the slot of the sample that goes for one of this score, −1 where none does."""
         scores = self.memory["score"].double()
-        weights = scores - scores.min() if self.kind == "published" else scores
+        weights = scores - scores.min() if self.draw == "published" else scores
         if score >= 1 or not weights.any():
             return -1
         slot = int(torch.multinomial(weights, 1, generator=generator))

@@ -11,7 +11,7 @@ from skeleton_cgl.scenarios.scenario import Samples, join
 _COLUMNS = ("ids", "labels", "step")
 
 
-class Kept:
+class KeptSamples:
     """The kept samples of one class each, in the sequence they came in, as samples of whatever pool is in view."""
 
     def __init__(self) -> None:

@@ -5,11 +5,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from skeleton_cgl.methods.kept import Kept
+from skeleton_cgl.methods.kept_samples import KeptSamples
 from skeleton_cgl.scenarios.scenario import Samples, join
 
 
-class QuotaMemory(Kept):
+class QuotaMemory(KeptSamples):
     """Keeps M_c = ⌊M·n_c/Σn⌋ samples of class c at most, of n_c met so far: of all classes never more than M."""
 
     def __init__(self, count: int, p: float) -> None:

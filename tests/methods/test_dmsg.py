@@ -55,7 +55,7 @@ def test_picks_are_those_of_brute_force_and_no_two_are_the_same(count: int, othe
 def test_nodes_are_picked_by_the_probabilities_that_queries_would_be_answered_with() -> None:
     scenario = nodes()
     learner = learned(learner_of(scenario, "dmsg", {"count": 5}), scenario, 2)
-    ids, labels, _ = learner.state()["method"]["memory"]
+    ids, labels, _ = learner.state()["method"]["memory"].values()
     training = lessons_of(scenario)[1].training
     with learner.answering(), torch.no_grad():
         likely = learner.outputs(learner.inputs(training)).softmax(dim=1).double().numpy()
@@ -212,7 +212,7 @@ class Weighed(DMSG):
             with learner.statistics_kept():
                 parts.append(super().loss(learner, batch).item())
         torch.set_rng_state(drawn)
-        if self.memory is not None:
+        if len(self.memory):
             self.expected = self._variational(learner, batch).item()
         torch.set_rng_state(drawn)
         self.replay, self.adversarial, self.variational = 20, 1, 3
@@ -226,7 +226,7 @@ class Weighed(DMSG):
             mean = learner.embeddings(batch.inputs)[-self.samples_kept() :]
         spread = self._learning.spread(mean)
         made = mean + spread * torch.randn_like(spread)
-        return variational_loss(made, mean, spread, self.memory[1])
+        return variational_loss(made, mean, spread, self.memory.state()["labels"])
 
 
 def test_the_loss_is_the_weighted_sum_of_its_parts() -> None:
