@@ -85,7 +85,7 @@ def test_it_says_how_many_samples_it_keeps_and_whether_by_content(method: str) -
     for step, experience in enumerate(lessons_of(scenario)):
         learner.learn(experience, step)
     state = learner.state()["method"]
-    kept = state["memory"][0] if method == "dmsg" else torch.cat(state["rows"])
+    kept = state["memory"]["ids"] if method == "dmsg" else torch.cat(state["rows"])
     assert learner.method.samples_kept() == len(kept) == {"cat": 21, "delome": 30, "dmsg": 24}[method]
     assert getattr(METHODS.find(method), "by_content", False) == kept.is_floating_point()
 
