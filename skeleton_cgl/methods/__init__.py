@@ -20,6 +20,7 @@ SHARED = (
     "prototypes",
     "quotas",
     "representatives",
+    "remembering",
     "reservoir",
     "subgraphs",
 )

@@ -1,10 +1,11 @@
 """A-GEM, averaged gradient episodic memory (Chaudhry et al. 2019): no step against the mean gradient of the memory."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from skeleton_cgl.learning.method import LearningFailed, Method
+from skeleton_cgl.learning.method import LearningFailed
+from skeleton_cgl.methods.remembering import Remembering
 from skeleton_cgl.methods.reservoir import Reservoir
 from skeleton_cgl.scenarios.scenario import Samples
 
@@ -15,7 +16,7 @@ _TOO_SHORT = 1e-8
 """Of a reference gradient whose square is smaller, the direction says nothing."""
 
 
-class AGEM(Method):
+class AGEM(Remembering[Reservoir]):
     """g ← g − ⟨g, g_ref⟩/⟨g_ref, g_ref⟩ · g_ref wherever ⟨g, g_ref⟩ < 0.
 
     g_ref is the gradient of the loss of min(|batch|, b) samples, drawn without replacement from a reservoir of `count`.
@@ -50,15 +51,6 @@ class AGEM(Method):
         projected = project(gradient, reference)
         if projected is not gradient:
             learner.set_gradient(projected)
-
-    def samples_kept(self) -> int:
-        return len(self.memory)
-
-    def state(self) -> dict[str, Any]:
-        return self.memory.state()
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self.memory.restore(state)
 
 
 def project(gradient: Tensor, reference: Tensor) -> Tensor:

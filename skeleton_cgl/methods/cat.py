@@ -7,9 +7,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.learning.method import Method
 from skeleton_cgl.methods.condensed import Condensed, drawn_per_class, lowered
 from skeleton_cgl.methods.parameters import check_number, check_whole
+from skeleton_cgl.methods.remembering import Remembering
 from skeleton_cgl.scenarios.scenario import Experience, Need
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _FEWEST = 2
 """BatchNorm needs two."""
 
 
-class CaT(Method):
+class CaT(Remembering[Condensed]):
     """Condenses a task's training nodes D_t into M_t rows X̃ without edges, then learns M_1 ∪ … ∪ M_t alone.
 
     The rows start as features of real nodes, each class with its share of M_t, at least one, and at most all it has.
@@ -96,15 +96,6 @@ class CaT(Method):
 
     def learn_lesson(self, learner: "Learner", experience: Experience) -> None:  # noqa: ARG002
         learner.train(self.memory.samples(), self.epochs)
-
-    def samples_kept(self) -> int:
-        return len(self.memory)
-
-    def state(self) -> dict[str, Any]:
-        return self.memory.state()
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self.memory.restore(state)
 
 
 class Matching:

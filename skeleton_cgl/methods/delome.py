@@ -1,14 +1,14 @@
 """DeLoMe, debiased lossless memory (Niu et al. 2024): replay of synthetic nodes whose gradients are those of a task."""
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from skeleton_cgl.learning.method import Method
 from skeleton_cgl.methods.condensed import Condensed, drawn_per_class, lowered
 from skeleton_cgl.methods.parameters import check_number, check_whole
+from skeleton_cgl.methods.remembering import Remembering
 from skeleton_cgl.scenarios.scenario import Experience, Need
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _HOPS = 2
 
 
-class DeLoMe(Method):
+class DeLoMe(Remembering[Condensed]):
     """L_t + Σ_{τ<t} L_τ, each the loss of z + τ′ ln π, which makes up for classes of unequal size; answers are z.
 
     π_c is the share of class c: it has its training samples if it is of the task, and what is kept of it otherwise.
@@ -83,15 +83,6 @@ class DeLoMe(Method):
         self.memory.keep(rows, first.labels, first.step)
         self._remembered = None
         self._shift = torch.zeros(())
-
-    def samples_kept(self) -> int:
-        return len(self.memory)
-
-    def state(self) -> dict[str, Any]:
-        return self.memory.state()
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self.memory.restore(state)
 
 
 class GradientMatching:

@@ -1,12 +1,12 @@
 """DER, dark experience replay (Buzzega et al. 2020): answer remembered samples as they were answered when learned."""
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor
 
-from skeleton_cgl.learning.method import Method
 from skeleton_cgl.methods.parameters import check_choice, check_number
+from skeleton_cgl.methods.remembering import Remembering
 from skeleton_cgl.methods.reservoir import Reservoir
 from skeleton_cgl.scenarios.scenario import Samples, join
 
@@ -18,7 +18,7 @@ _PASSES = ("every", "first")
 Passes = Literal["every", "first"]
 
 
-class DER(Method):
+class DER(Remembering[Reservoir]):
     """L(batch) + α · mean ‖z − z₀‖²/K over min(|batch|, b) draws from a reservoir of `count` samples with their z₀.
 
     z₀ are the outputs of the forward pass in which a sample was offered, before the step; K is how many there were, all
@@ -72,15 +72,6 @@ class DER(Method):
         if learner.first_pass or self.passes == "every":
             self.memory.offer(learner, self._offered, outputs=self._answers)
         self._offered = self._answers = self._wanted = None
-
-    def samples_kept(self) -> int:
-        return len(self.memory)
-
-    def state(self) -> dict[str, Any]:
-        return self.memory.state()
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self.memory.restore(state)
 
 
 def distance(found: Tensor, wanted: Tensor) -> Tensor:

@@ -1,11 +1,11 @@
 """ER, experience replay (Chaudhry et al. 2019): an even sample of all that has passed, replayed beside every batch."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from skeleton_cgl.learning.method import Method
+from skeleton_cgl.methods.remembering import Remembering
 from skeleton_cgl.methods.reservoir import Reservoir
 from skeleton_cgl.scenarios.scenario import Samples, join
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from skeleton_cgl.learning.learner import Batch, Learner
 
 
-class ER(Method):
+class ER(Remembering[Reservoir]):
     """L(batch) + L(B), B being min(|batch|, b) draws without replacement from a reservoir of `count` samples.
 
     Both pass through the backbone together; afterwards the batch is offered to the reservoir, in the first epoch alone,
@@ -37,12 +37,3 @@ class ER(Method):
 
     def loss(self, learner: "Learner", batch: "Batch") -> Tensor:
         return torch.stack(learner.losses_of_parts(learner.outputs(batch.inputs), batch)).sum()
-
-    def samples_kept(self) -> int:
-        return len(self.memory)
-
-    def state(self) -> dict[str, Any]:
-        return self.memory.state()
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self.memory.restore(state)

@@ -7,10 +7,10 @@ from torch import Tensor
 
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.graphs.batches import Places
-from skeleton_cgl.learning.method import Method
 from skeleton_cgl.methods.influence import self_influence
 from skeleton_cgl.methods.kept_samples import KeptSamples
 from skeleton_cgl.methods.parameters import check_choice, check_number, check_whole
+from skeleton_cgl.methods.remembering import Remembering
 from skeleton_cgl.methods.representatives import distances_to_mean, others_within
 from skeleton_cgl.scenarios.scenario import Experience, Need, Samples, join
 
@@ -26,7 +26,7 @@ _PER_CLASS = 10
 """Kept of a class where neither that nor a count is given."""
 
 
-class ERGNN(Method):
+class ERGNN(Remembering[KeptSamples]):
     """(1−β)·L_t + β·L_B, β = b/(b+n), of the n nodes of the task and all b nodes of the memory B, at every step.
 
     At the end of a lesson e nodes of each of its classes are kept for good, `per_class` or ⌊count/classes⌋ of all
@@ -155,12 +155,3 @@ class ERGNN(Method):
             return learner.plain(samples)
         with learner.answering(), torch.no_grad():
             return learner.embeddings(learner.inputs(samples))
-
-    def samples_kept(self) -> int:
-        return len(self.memory)
-
-    def state(self) -> dict[str, Any]:
-        return self.memory.state()
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self.memory.restore(state)

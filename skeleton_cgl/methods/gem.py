@@ -8,9 +8,10 @@ import torch
 from scipy.optimize import nnls
 from torch import Tensor
 
-from skeleton_cgl.learning.method import LearningFailed, Method
+from skeleton_cgl.learning.method import LearningFailed
 from skeleton_cgl.methods.memory import Memory, with_fraction
 from skeleton_cgl.methods.parameters import check_choice, check_number
+from skeleton_cgl.methods.remembering import Remembering
 from skeleton_cgl.scenarios.scenario import Experience, Samples
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _PUBLIC_RIDGE = 1e-3
 _VARIANTS = ("own", "cglb", "begin")
 
 
-class GEM(Method):
+class GEM(Remembering[Memory]):
     """The gradient g is replaced by the nearest vector that agrees with the loss gradient of every remembered task.
 
     variant: what public code does instead. In both, ε is 1e-3 however long gradients are, and memories pass before the
@@ -110,15 +111,6 @@ class GEM(Method):
         else:
             self.memory.keep(experience, learner.seed_of_lesson("memory", experience))
         self._remembered, self._gradients, self._epoch, self._left = [], None, 0, 0
-
-    def samples_kept(self) -> int:
-        return len(self.memory)
-
-    def state(self) -> dict[str, Any]:
-        return self.memory.state()
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self.memory.restore(state)
 
 
 def project(gradient: Tensor, memories: Tensor, margin: float, ridge: float = 0) -> Tensor:

@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch.nn import functional
 
-from skeleton_cgl.learning.method import LearningFailed, Method
+from skeleton_cgl.learning.method import LearningFailed
 from skeleton_cgl.methods.parameters import check_choice, check_whole
+from skeleton_cgl.methods.remembering import Remembering
 from skeleton_cgl.methods.reservoir import Slots
 from skeleton_cgl.scenarios.scenario import Samples, join
 
@@ -22,7 +23,7 @@ _DRAWS = ("scores", "published")
 Draw = Literal["scores", "published"]
 
 
-class GSS(Method):
+class GSS(Remembering[Slots]):
     """A step on the batch, then one on `replayed` samples of the memory; then the batch is offered to the memory.
 
     A sample's score is c = 1 + max cos(g, G) ∈ [0, 2]: g is the gradient of its loss, G those of at most `directions`
@@ -114,12 +115,3 @@ class GSS(Method):
         slot = int(torch.multinomial(weights, 1, generator=generator))
         stays = torch.rand((), dtype=torch.float64, generator=generator) >= scores[slot] / (scores[slot] + score)
         return -1 if stays else slot
-
-    def samples_kept(self) -> int:
-        return len(self.memory)
-
-    def state(self) -> dict[str, Any]:
-        return self.memory.state()
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self.memory.restore(state)

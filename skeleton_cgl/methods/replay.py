@@ -2,15 +2,15 @@
 
 from typing import TYPE_CHECKING, Any
 
-from skeleton_cgl.learning.method import Method
 from skeleton_cgl.methods.memory import Memory, with_fraction
+from skeleton_cgl.methods.remembering import Remembering
 from skeleton_cgl.scenarios.scenario import Experience, Samples, join
 
 if TYPE_CHECKING:
     from skeleton_cgl.learning.learner import Learner
 
 
-class Replay(Method):
+class Replay(Remembering[Memory]):
     """Learns the task loss on the new task and the memory of past tasks together, in one forward pass."""
 
     def __init__(self, fraction: float | None = None, count: int | None = None) -> None:
@@ -25,12 +25,3 @@ class Replay(Method):
 
     def end_lesson(self, learner: "Learner", experience: Experience) -> None:
         self.memory.keep(experience, learner.seed_of_lesson("memory", experience))
-
-    def samples_kept(self) -> int:
-        return len(self.memory)
-
-    def state(self) -> dict[str, Any]:
-        return self.memory.state()
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self.memory.restore(state)
