@@ -62,7 +62,9 @@ def make_learner(
         made = make_method(method, method_parameters or {})
     _refuse_unmet_needs(made, scenario, module)
     join = join_of(module, scenario.facts)
-    head = Head(joined_width(module, join, tried, width), seed, scenario.outputs)
+    # On a stream nobody is to know how many classes are to come.
+    known = scenario.outputs if "borders" in scenario.offers else None
+    head = Head(joined_width(module, join, tried, width), seed, known)
     model = Model(module, head, join, width)
     lessons = len(scenario.lessons(scenario.default)) if "borders" in scenario.offers else None
     learner = Learner(model, made, training, scenario.problem, seed if noise_seed is None else noise_seed, lessons)

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.metadata import version
 
+import torch
 from torch import Tensor
+from torch.nn import functional
 
 from skeleton_cgl.blame import blamed
 from skeleton_cgl.engine.fingerprint import fingerprint, source_digest
@@ -108,7 +110,9 @@ def learn_branch(
 
 def _scores(scenario: Scenario, answers: Tensor, stage: Stage) -> tuple[Measure, ...]:
     """Return the worth of answers; refuse scores that no table could be made of."""
-    scores = scenario.score(answers, stage.prefix)
+    # On a stream a learner does not know how many outputs there are: those it never met are not among its answers.
+    unmet = max(0, len(scenario.outputs) - answers.shape[1])
+    scores = scenario.score(functional.pad(answers, (0, unmet), value=-torch.inf), stage.prefix)
     try:
         check_scores(scores, scenario.problem.metrics, len(scenario.units))
     except ValueError as error:
@@ -117,8 +121,11 @@ def _scores(scenario: Scenario, answers: Tensor, stage: Stage) -> tuple[Measure,
 
 
 def _untrained(study: Study, scenario: Scenario, stage: Stage) -> tuple[Measure, ...]:
-    """Return what the learner of a first stage knew of domains before: what forward transfer is counted from."""
-    if scenario.unit_kind != "domain" or len(stage.prefix) > 1:
+    """Return what the learner of a first stage knew of domains before: what forward transfer is counted from.
+
+    A stream has no first task, after which others would be looked at.
+    """
+    if scenario.unit_kind != "domain" or len(stage.prefix) > 1 or "borders" not in scenario.offers:
         return ()
     learner = stage.new_learner(study, scenario)
     learner.head.meet(scenario.experience(stage.prefix).outputs)

@@ -27,7 +27,7 @@ from skeleton_cgl.learning.training import Recipe, Training
 from skeleton_cgl.process import choose_device, ensure_bfloat16_works, seeded
 from skeleton_cgl.scenarios.inputs import Inputs, ReadOut, together
 from skeleton_cgl.scenarios.problem import Problem, scopes
-from skeleton_cgl.scenarios.scenario import Experience, Queries, Samples
+from skeleton_cgl.scenarios.scenario import Experience, Pace, Queries, Samples
 from skeleton_cgl.seeds import seed_of
 
 _ANSWERED_AT_ONCE = 1024
@@ -118,17 +118,34 @@ class Learner:
         self.notes = []
         with seeded(seed), self._feed.untouched():
             self.taught.append(Taught(experience.keys, ()))
-            self._lesson = experience, progress
-            if experience.pace is None:
+            if experience.pace is None or self.method.offline:
+                self._lesson = experience, progress
                 self._learn_all_of(experience)
+                self._lesson = None
             else:
-                self.train(experience.training)
-            self._lesson = None
+                self._pass_through(experience.training, experience.pace, progress)
         self.backbone.eval()
+
+    def _pass_through(self, samples: Samples, pace: Pace, progress: Progress | None) -> None:
+        """Learn a piece of a stream: a step for every batch, of which the method hears when it comes, and not before.
+
+        Nothing of it is watched, recalibrated or restored: where a stream is cut into pieces must not matter.
+        """
+        self.first_pass = True
+        self.backbone.train()
+        for epoch, batches in enumerate(pace.epochs(samples)):
+            losses = []
+            for rows in batches:
+                drawn = samples.select(rows)
+                self._meet(self.problem.outputs_of(drawn.labels))
+                losses.append(self._step(self.batch(self.method.step_samples(self, drawn), training=True)))
+            if progress:
+                progress(epoch, fmean(losses))
 
     def _learn_all_of(self, experience: Experience) -> None:
         """Learn a lesson that has a beginning and an end."""
-        self._meet(experience.outputs)
+        streamed = experience.pace is not None
+        self._meet(self.problem.outputs_of(experience.training.labels) if streamed else experience.outputs)
         if self.training.reset_optimizer:
             self.reset_optimizer()
         self.method.begin_lesson(self, experience)
@@ -166,14 +183,11 @@ class Learner:
         if self._lesson is None:
             raise InputError("a learner trains while it learns a lesson: call `train` in `learn_lesson`")
         experience, progress = self._lesson
-        streamed = experience.pace is not None
-        best = self._best_epoch(experience.validation) if self.training.watches and not streamed else None
-        # The pieces of a stream have no end: where it is cut must not matter.
-        recalibrates = self.training.recalibrate and not streamed
-        pace = experience.pace or Recipe(self.training, epochs)
+        best = self._best_epoch(experience.validation) if self.training.watches else None
+        recalibrates = self.training.recalibrate
         rows, drawn, stepped, batch = None, samples, None, None
         steps, seen = 0, list[Samples]()
-        for epoch, batches in enumerate(pace.epochs(samples)):
+        for epoch, batches in enumerate(Recipe(self.training, epochs).epochs(samples)):
             self.first_pass = epoch == 0
             self.backbone.train()
             losses, seen = [], []
@@ -181,8 +195,6 @@ class Learner:
                 # The same rows again make the same batch, unless the method has others for the step.
                 if turn is not rows:
                     rows, drawn = turn, samples.select(turn)
-                    if streamed:
-                        self._meet(self.problem.outputs_of(drawn.labels))
                 chosen = self.method.step_samples(self, drawn)
                 if batch is None or chosen is not stepped:
                     stepped, batch = chosen, self.batch(chosen, training=True)
@@ -345,12 +357,12 @@ class Learner:
         ]
 
     def answer(self, queries: Queries, seed: int = 0) -> Tensor:
-        """Return (queries, outputs known) the outputs for every query, −∞ for what was never met.
+        """Return (queries, `head.span`) the outputs for every query, −∞ for what was never met.
 
         seed: decides what a backbone may draw meanwhile.
         """
         self.backbone.eval()
-        answers = torch.full((len(queries), len(self.head.known)), -torch.inf)
+        answers = torch.full((len(queries), self.head.span), -torch.inf)
         with seeded(seed), self._feed.untouched(), torch.no_grad():
             for step, rows in self._asked_together(queries):
                 asked = Queries(queries.pool, queries.ids[rows], queries.step[rows])

@@ -24,6 +24,9 @@ class Method:
     On a stream, which has no borders between lessons, only the moments of a step come, `step_samples` to `step_done`: a
     method with `begin_lesson`, `lesson_samples`, `learn_lesson` or `end_lesson` needs borders without saying so.
 
+    offline: the method is no learner of streams, but what these are held against: there it learns every piece as a
+    lesson with a beginning and an end, by the training recipe.
+
     paper: where the method is from, as lists of methods show it. counts_lessons: whether it goes by how many lessons
     there will be, so that orders of more than the default one has are refused.
 
@@ -39,6 +42,7 @@ class Method:
     """
 
     needs: frozenset[Need] = frozenset()
+    offline: ClassVar[bool] = False
     paper: ClassVar[str] = ""
     counts_lessons: bool = False
     watches_all: ClassVar[bool] = False
@@ -131,8 +135,8 @@ def make_method(name: str, parameters: Mapping[str, Any]) -> Method:
 
 
 def needs_of(method: Method) -> frozenset[Need]:
-    """Return what a method needs: what it says, and borders where it has something to do at them."""
-    at_borders = any(overrides(type(method), moment) for moment in _AT_BORDERS)
+    """Return what a method needs: what it says, and borders where it has something to do at them on streams too."""
+    at_borders = not method.offline and any(overrides(type(method), moment) for moment in _AT_BORDERS)
     return method.needs | ({"borders"} if at_borders else frozenset())
 
 

@@ -104,7 +104,7 @@ class Score(Monitor):
 
     def __init__(self, learner: "Learner", validation: Samples, past: Sequence[Samples] = ()) -> None:
         super().__init__(learner, validation, past)
-        self._truth = truth_of(learner.problem, self._together.labels, len(learner.head.known))
+        self._truth = truth_of(learner.problem, self._together.labels, learner.head.span)
 
     @torch.no_grad()
     def _found(self) -> float:

@@ -133,7 +133,7 @@ class ERGNN(Remembering[KeptSamples]):
         if self.count is None:
             assert self.per_class is not None
             return self.per_class
-        classes = len(learner.head.known)
+        classes = learner.head.span
         if self.count < classes:
             raise InputError(f"method ERGNN: count {self.count} is less than one node for each of {classes} classes")
         return self.count // classes

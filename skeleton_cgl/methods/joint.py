@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 class Joint(Replay):
     """Replay that keeps everything, every sample as it stood in its own task; early stopping watches all tasks too.
 
-    restart: begin every task from the first weights, as BeGin does, instead of going on.
+    restart: begin every task from the first weights, as BeGin does, instead of going on. On a stream it is given all
+    that has come, whenever it is examined, for as many epochs as the recipe has: the bound, and no learner of streams.
     """
 
+    offline: ClassVar[bool] = True
     watches_all: ClassVar[bool] = True
     younger: ClassVar[Mapping[str, Any]] = {"restart": False}
 

@@ -37,7 +37,7 @@ class Prototypes(Method):
     def learn_lesson(self, learner: "Learner", experience: Experience) -> None:
         self.features.settle(learner, experience)
         features = self.features.of(learner, experience.training)
-        wanted = learner.problem.wanted(experience.training.labels, len(learner.head.known)).to(features)
+        wanted = learner.problem.wanted(experience.training.labels, learner.head.span).to(features)
         sums, counts = wanted.T @ features, wanted.sum(dim=0)
         if len(self.sums):
             sums, counts = sums + self.sums.to(sums), counts + self.counts.to(counts)

@@ -55,7 +55,7 @@ class Ridge(Method):
         self.features.settle(learner, experience)
         self.add(
             self.features.of(learner, experience.training),
-            learner.problem.wanted(experience.training.labels, len(learner.head.known)).to(learner.device),
+            learner.problem.wanted(experience.training.labels, learner.head.span).to(learner.device),
         )
 
     def add(self, features: Tensor, wanted: Tensor) -> None:

@@ -3,5 +3,5 @@
 SHARED = (
     *("classes", "connections", "graph_labels", "graph_settings", "graph_units", "graph_views", "inputs", "item_split"),
     *("label_split", "labelled", "lessons", "link_pairs", "made_up", "many_labels", "measures", "one_class"),
-    *("opened", "overlap", "pair_views", "problem", "ranking", "scenario", "settings", "split", "views"),
+    *("opened", "overlap", "pair_views", "problem", "ranking", "scenario", "settings", "split", "transitions", "views"),
 )

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, Protocol
 
 from skeleton_cgl.errors import InputError
@@ -67,15 +68,35 @@ class TaskLesson:
 class Segment:
     """The lesson of a piece of a stream: batches of samples, by number, in the sequence they arrive in.
 
-    Its token is a digest of them, so that two streams share what they begin with, and no more.
+    Its token is a digest of them, so that two streams share what they begin with, and no more. asked: the tasks in
+    whose own surroundings queries are asked afterwards, where that makes a difference; the token is of them too.
     """
 
     units: Task
     batches: tuple[tuple[int, ...], ...]
+    asked: Order = ()
+
+    @cached_property
+    def token(self) -> str:
+        content = (self.units, self.batches, *([self.asked] if self.asked else []))
+        return hashlib.sha256(repr(content).encode()).hexdigest()[:16]
 
     @property
-    def token(self) -> str:
-        return hashlib.sha256(repr((self.units, self.batches)).encode()).hexdigest()[:16]
+    def samples(self) -> list[int]:
+        """The samples of all batches, one batch after the other."""
+        return [sample for batch in self.batches for sample in batch]
+
+    @property
+    def seed(self) -> tuple[int | str, ...]:
+        return (self.token,)
+
+
+@dataclass(frozen=True)
+class Unnamed:
+    """What a learner is told of the lesson it learns on a stream: a name that says nothing of what is taught."""
+
+    token: str
+    units: Task = ()
 
     @property
     def seed(self) -> tuple[int | str, ...]:

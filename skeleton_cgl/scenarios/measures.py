@@ -7,6 +7,8 @@ import numpy as np
 
 QUERIED = ("test", "validation")
 """The parts whose samples are asked about."""
+SIZE = "size"
+"""The measure of part "training" that streams have: the share of samples that are of a unit, and their number."""
 
 
 @dataclass(frozen=True, eq=False)
