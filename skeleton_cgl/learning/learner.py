@@ -108,6 +108,7 @@ class Learner:
         self._first = copy.deepcopy(self.backbone.state_dict())
         self._seed = seed
         self._lesson: tuple[Experience, Progress | None] | None = None
+        self._scopes: tuple[object, Tensor] | None = None
         self._feed = Feed(self.backbone, self.device, training.fan_outs)
 
     def learn(self, experience: Experience, seed: int, progress: Progress | None = None) -> None:
@@ -281,7 +282,12 @@ class Learner:
 
     def scopes(self) -> Tensor:
         """Return (lessons + 1, outputs) bool: the columns of every lesson taught; in the last row, all."""
-        return scopes([self.columns_of(taught) for taught in self.taught], len(self.head.outputs))
+        told = (tuple(self.taught), tuple(self.head.outputs))
+        if self._scopes is None or self._scopes[0] != told:
+            # Once a lesson, not once a step: a stream has tiny steps and many lessons.
+            columns = [self.columns_of(taught) for taught in self.taught]
+            self._scopes = told, scopes(columns, len(self.head.outputs))
+        return self._scopes[1]
 
     def columns_of(self, taught: Taught) -> list[int]:
         """Return the columns of the outputs of a lesson."""
