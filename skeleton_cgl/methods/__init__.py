@@ -16,6 +16,7 @@ SHARED = (
     "memory",
     "noise",
     "parameters",
+    "plateaus",
     "pretraining",
     "prototypes",
     "quotas",
