@@ -20,6 +20,7 @@ METHODS = {
     "bare": "Bare",
     "ewc": "EWC",
     "mas": "MAS",
+    "mas-star": "MAS*",
     "twp": "TWP",
     "lwf": "LwF",
     "gem": "GEM",

@@ -7,6 +7,7 @@ SHARED = (
     "deep_graph_infomax",
     "diversity",
     "fixed_features",
+    "hard_samples",
     "importance",
     "influence",
     "info_graph",
