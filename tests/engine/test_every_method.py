@@ -22,6 +22,7 @@ from tests.scenarios.small import write_small
 SMALL: dict[str, dict[str, Any]] = {
     **{key: {"count": 9} for key in ("er", "a-gem", "der", "der-pp", "gss", "cgnn")},
     **{key: {"per_class": 2} for key in ("ssm", "sem", "er-gnn", "pdgnn-tem")},
+    "mas-star": {"recent": 9, "hard": 4, "window": 2, "mean": 9.0, "variance": 9.0, "strength": 20.0},
     "cat": {"count": 6, "steps": 2},
     "delome": {"count": 2, "steps": 2},
     "dmsg": {"count": 2},

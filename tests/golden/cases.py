@@ -144,6 +144,13 @@ CASES = (
     *(_method("twp", lambda_l=100.0, lambda_t=10.0, variant=variant) for variant in ("cglb", "begin")),
     *(_method(name, count=9) for name in ("er", "a-gem", "der", "der-pp", "gss")),
     _method("gss", count=9, draw="published"),
+    *(_method("mas-star", strength=100.0, window=1, mean=9.0, importance=kind) for kind in ("hard", "batch")),
+    Case(
+        "stream mas-star",
+        {"name": "mas-star", "strength": 100.0, "window": 2, "mean": 9.0, "hard": 5, "recent": 14},
+        {"name": "skeleton-gcn", "width": 4},
+        {"kind": _made_up("stream")},
+    ),
     _method("ridge", projection=20),
     _method("ridge", projection=0, unit=False, features="first task"),
     _method("ridge", projection=0, features="self-supervised"),

@@ -40,6 +40,7 @@ class BareOnCurrentClasses(Method):
         ("ewc", {"strength": 0}),
         ("ewc", {"strength": 0, "importance": "sample"}),
         ("mas", {"strength": 0}),
+        ("mas-star", {"strength": 0, "window": 1, "mean": 9.0}),
         ("twp", {"lambda_l": 0, "lambda_t": 0, "beta": 0}),
     ],
 )

@@ -42,11 +42,24 @@ class Step:
     columns: list[list[int]]
 
 
+class Recording(PlateauDetector):
+    """A detector that writes down what it is given."""
+
+    def __init__(self, detector: PlateauDetector) -> None:
+        super().__init__(detector.window, detector.mean, detector.variance)
+        self.given: list[float] = []
+
+    def finds_plateau(self, loss: float) -> bool:
+        self.given.append(loss)
+        return super().finds_plateau(loss)
+
+
 class Watched(MASStar):
     """MAS* that writes down every step, and does nothing else."""
 
     def __init__(self, **parameters: Any) -> None:
         super().__init__(**parameters)
+        self.detector = self.recording = Recording(self.detector)
         self.steps: list[Step] = []
         self.held: list[tuple[int, Named, Named]] = []
 
@@ -144,7 +157,8 @@ def follow(method: Watched) -> int:
     seen: dict[int, tuple[float, Samples, list[int]]] = {}
     held = iter(method.held)
     sizes = []
-    for step in method.steps:
+    penalties = []
+    for step, given in zip(method.steps, method.recording.given, strict=True):
         losses = losses_by_hand(step)
         task_loss, penalty = balanced(losses, step.samples.labels.tolist()), hand.penalty(step.before)
         assert step.loss == pytest.approx(task_loss + penalty, rel=1e-4, abs=1e-6)
@@ -152,7 +166,10 @@ def follow(method: Watched) -> int:
             one = step.samples.select(torch.tensor([row]))
             seen.pop(int(one.ids), None)
             seen[int(one.ids)] = losses[row], one, step.columns[row]
-        if detector.finds_plateau(task_loss + penalty if method.watched == "total" else task_loss):
+        penalties.append(penalty)
+        watched = task_loss + penalty if method.watched == "total" else task_loss
+        assert given == pytest.approx(watched, rel=1e-4, abs=1e-6)
+        if detector.finds_plateau(watched):
             chosen = sorted(list(seen.values())[-method.memory.recent :], key=lambda one: -one[0])[: method.memory.hard]
             columns = [among for *_, among in chosen]
             if int(step.samples.step[0]) == -1:
@@ -174,6 +191,7 @@ def follow(method: Watched) -> int:
                 assert not omega[name][known:].any()
                 assert torch.equal(anchor[name][:known], hand.anchor[name])
     assert next(held, None) is None
+    assert max(penalties) > 0.01
     assert method.consolidations == hand.consolidations == len(sizes)
     return len(set(sizes))
 

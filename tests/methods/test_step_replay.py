@@ -1,4 +1,4 @@
-"""Methods that replay step by step: on streams wherever they are cut, on every kind of problem, from every state."""
+"""Methods that remember step by step: on streams wherever they are cut, on every kind of problem, from every state."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -29,8 +29,10 @@ METHODS = {
     "der": {"count": 7},
     "der-pp": {"count": 7},
     "gss": {"count": 7, "replayed": 3, "directions": 2},
+    "mas-star": {"recent": 7, "hard": 3, "window": 2, "mean": 9.0, "variance": 9.0, "strength": 20.0},
 }
-"""With memories that are full on small problems."""
+"""With memories that are full on small problems, and a loss that is always low."""
+REPLAYING = tuple(name for name in METHODS if name != "mas-star")
 RECIPES = [
     {"batch_size": 9, "recalibrate": True, "head_steps": "own"},
     {"patience": 1, "patience_on": "seen", "epochs": 4},
@@ -83,7 +85,7 @@ def test_every_problem_is_learned_and_gone_on_with_from_a_saved_state(
 ) -> None:
     learner = assert_goes_on_from_a_saved_state(study_with(case, folder, method))
     assert learner.method.samples_kept() == 7
-    assert learner.method.memory.seen > 7
+    assert learner.method.memory.seen > 7 if method in REPLAYING else learner.method.consolidations
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -100,7 +102,7 @@ def test_where_a_stream_is_cut_into_lessons_changes_nothing_to_the_bit(method: s
         assert len(state.pop("taught")) == -(-18 // every)
         states.append(to_bytes(state))
     assert states[0] == states[1] == states[2]
-    assert learner.method.memory.seen == 72
+    assert learner.method.memory.seen == 72 if method in REPLAYING else learner.method.consolidations > 2
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -121,7 +123,8 @@ def test_nothing_that_is_kept_escapes_the_state(method: str, case: Case, folder:
 @pytest.mark.parametrize("method", METHODS)
 def test_no_borders_are_needed(method: str) -> None:
     assert needs_of(make_method(method, {})) == frozenset()
-    assert make_method(method, {}).memory.count == 100
+    memory = make_method(method, {}).memory
+    assert (memory.count if method in REPLAYING else memory.recent) == 100
 
 
 @pytest.mark.parametrize("method", METHODS)
