@@ -208,6 +208,6 @@ def _cut(samples: np.ndarray, size: int) -> Batches:
 
 
 def _sizes(length: int, size: int) -> list[int]:
-    """Return the sizes of the batches of so many samples; a rest of one joins the batch before (BatchNorm needs two)."""
+    """Return the sizes of the batches of so many samples; one that is left joins the last (BatchNorm needs two)."""
     sizes = [min(size, length - start) for start in range(0, length, size)]
     return [*sizes[:-2], size + 1] if len(sizes) > 1 and sizes[-1] == 1 else sizes
