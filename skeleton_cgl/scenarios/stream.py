@@ -120,6 +120,8 @@ class StreamScenario:
         self._label, self._unit = self._tables()
         self._sizes = self._size()
         self._batches = lru_cache(maxsize=_KEPT)(self._stream)
+        # The same at every examination; of graphs, subgraphs take a while to be cut out.
+        self._queried = lru_cache(maxsize=1)(asked.queries)
         drawn = settings.model_dump_json(include={"transition", "batch", "sampling", "balanced"})
         # Not how often it is examined: a lesson names its own batches.
         content = (described, taught.digest, asked.digest, drawn, str(seed))
@@ -210,7 +212,9 @@ class StreamScenario:
 
     def queries(self, prefix: Prefix) -> Queries:
         """Return all queries of all latent tasks, whatever has come of them."""
-        return self._asked.queries(self._tasks(prefix))
+        queries = self._queried(self._tasks(prefix))
+        # Copies: whoever is asked may write into them.
+        return Queries(queries.pool, queries.ids.clone(), queries.step.clone())
 
     def _tasks(self, prefix: Prefix) -> Prefix:
         """Return the latent tasks as lessons of the scenario that asks."""
