@@ -2,7 +2,6 @@
 
 import hashlib
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -119,15 +118,18 @@ class StreamScenario:
         self._pool = first.pool
         self._label, self._unit = self._tables()
         self._sizes = self._size()
-        self._batches = lru_cache(maxsize=_KEPT)(self._stream)
-        # The same at every examination; of graphs, subgraphs take a while to be cut out.
-        self._queried = lru_cache(maxsize=1)(asked.queries)
+        self._streams: dict[Order, Batches] = {}
+        self._queried: dict[Prefix, Queries] = {}
         drawn = settings.model_dump_json(include={"transition", "batch", "sampling", "balanced"})
         # Not how often it is examined: a lesson names its own batches.
         content = (described, taught.digest, asked.digest, drawn, str(seed))
         self.digest = hashlib.sha256("\n".join(content).encode()).hexdigest()
         self._refuse_large_batches(self.default)
         self.notes = (*getattr(taught, "notes", ()), self._note())
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Workers are sent a scenario, and what is quickly made again need not travel.
+        return {**vars(self), "_streams": {}, "_queried": {}}
 
     @staticmethod
     def _of_unit(taught: Scenario, unit: int) -> Samples:
@@ -153,8 +155,16 @@ class StreamScenario:
         lengths = [len(self._numbers(task)) for task in order]
         return self._settings.transition.mixture(order, lengths, self._settings.batch)
 
-    def _stream(self, order: Order) -> Batches:
-        """Return the batches of an order; refuse unknown units, and batches larger than a task."""
+    def _batches(self, order: Order) -> Batches:
+        """Return the batches of an order; every learner of a study asks for them again."""
+        if order not in self._streams:
+            while len(self._streams) >= _KEPT:
+                del self._streams[next(iter(self._streams))]
+            self._streams[order] = self._drawn(order)
+        return self._streams[order]
+
+    def _drawn(self, order: Order) -> Batches:
+        """Draw the batches of an order; refuse unknown units, and batches larger than a task."""
         for task in order:
             for unit in task:
                 if unit not in self._samples_of:
@@ -212,7 +222,11 @@ class StreamScenario:
 
     def queries(self, prefix: Prefix) -> Queries:
         """Return all queries of all latent tasks, whatever has come of them."""
-        queries = self._queried(self._tasks(prefix))
+        tasks = self._tasks(prefix)
+        if tasks not in self._queried:
+            # The same at every examination; subgraphs take a while to be cut out.
+            self._queried = {tasks: self._asked.queries(tasks)}
+        queries = self._queried[tasks]
         # Copies: whoever is asked may write into them.
         return Queries(queries.pool, queries.ids.clone(), queries.step.clone())
 
