@@ -4,6 +4,7 @@ The learner is told of no task. It is examined after every few batches.
 """
 
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -24,6 +25,8 @@ BATCH = 4
 
 
 class StreamSettings(ScenarioSettings):
+    version: ClassVar[int] = 2
+
     kind: str
     every: int = 3
 
