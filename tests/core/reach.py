@@ -16,6 +16,18 @@ def reached(*roots: object) -> Iterator[np.ndarray]:
 
     Modules are not entered, nor the classes of libraries.
     """
+    for found in objects_reached(*roots):
+        if isinstance(found, Tensor):
+            yield found.detach().cpu().numpy()
+            yield _memory_of(found)
+        if isinstance(found, np.ndarray):
+            yield found
+        if isinstance(found, list | tuple) and found and all(isinstance(each, int | float) for each in found):
+            yield np.array(found)
+
+
+def objects_reached(*roots: object) -> Iterator[object]:
+    """Yield all objects within reach, each once."""
     waiting: list[object] = list(roots)
     seen: dict[int, object] = {}
     while waiting:
@@ -23,14 +35,9 @@ def reached(*roots: object) -> Iterator[np.ndarray]:
         if id(found) in seen or isinstance(found, ModuleType) or (isinstance(found, type) and not _is_ours(found)):
             continue
         seen[id(found)] = found
-        if isinstance(found, Tensor):
-            yield found.detach().cpu().numpy()
-            yield _memory_of(found)
+        yield found
         if isinstance(found, np.ndarray):
-            yield found
             waiting.append(found.base)
-        if isinstance(found, list | tuple) and found and all(isinstance(each, int | float) for each in found):
-            yield np.array(found)
         waiting += _held_by(found)
 
 
