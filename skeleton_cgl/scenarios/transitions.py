@@ -64,7 +64,7 @@ class Transition(Checked, ABC):
 
 
 class Hard(Transition):
-    """Every batch is of one task; the last one of a task has what is left, one sample joining the batch before it."""
+    """Every batch is of one task; the last one of a task has what is left, and one sample more where that is alone."""
 
     name: Literal["hard"]
 
@@ -72,7 +72,7 @@ class Hard(Transition):
         return [batch for queue in queues for batch in _cut(queue.next(len(queue)), size)]
 
     def mixture(self, order: Order, lengths: Sequence[int], size: int) -> np.ndarray:
-        return np.repeat(np.eye(len(order)), [len(_sizes(length, size)) for length in lengths], axis=0)
+        return np.repeat(np.eye(len(order)), _numbers_cut(lengths, size), axis=0)
 
 
 class Gaussian(Transition):
@@ -94,7 +94,7 @@ class Gaussian(Transition):
 
     def mixture(self, order: Order, lengths: Sequence[int], size: int) -> np.ndarray:  # noqa: ARG002
         """Return α, the softmax over tasks of −(t − μ_k)²/2σ²."""
-        own = np.array([ceil(length / size) for length in lengths])
+        own = np.array(numbers_of_batches(lengths, size))
         centres = np.cumsum(own) - own / 2
         distances = np.square((np.arange(own.sum())[:, None] - centres) / self.sigma) / 2
         likely = np.exp(distances.min(axis=1, keepdims=True) - distances)
@@ -134,7 +134,7 @@ class Global(Transition):
         given = np.array([dealt[task] for task in order])
         samples = np.diag(staying) + given[:, None] * pooled / max(pooled.sum(), 1)
         shares = samples / samples.sum(axis=1, keepdims=True)
-        return np.repeat(shares, [len(_sizes(length, size)) for length in (staying + given).tolist()], axis=0)
+        return np.repeat(shares, _numbers_cut((staying + given).tolist(), size), axis=0)
 
     def _staying(self, length: int) -> int:
         # 0.9 of 10 is 9, also where 1 − 0.1 is a little less than 0.9.
@@ -162,14 +162,14 @@ class Boundary(Transition):
 
     def mixture(self, order: Order, lengths: Sequence[int], size: int) -> np.ndarray:
         mixture = Hard(name="hard").mixture(order, lengths, size)
-        sizes = np.array([each for length in lengths for each in _sizes(length, size)])
+        sizes = np.array([len(batch) for length in lengths for batch in _cut(np.arange(length), size)])
         for window in self._windows(lengths, size):
             mixture[window] = np.average(mixture[window], axis=0, weights=sizes[window])
         return mixture
 
     def _windows(self, lengths: Sequence[int], size: int) -> list[slice]:
         """Return the batches around every border; refuse more of them than half a task."""
-        own = [len(_sizes(length, size)) for length in lengths]
+        own = _numbers_cut(lengths, size)
         if 2 * self.batches > min(own):
             raise InputError(
                 f"scenario: transition: batches: {self.batches} on either side of a border are more than half a task, "
@@ -180,6 +180,11 @@ class Boundary(Transition):
 
 
 AnyTransition = Annotated[Hard | Gaussian | Global | Boundary, Field(discriminator="name")]
+
+
+def numbers_of_batches(lengths: Sequence[int], size: int) -> list[int]:
+    """Return B_k = ⌈N_k/B⌉ of every task."""
+    return [ceil(length / size) for length in lengths]
 
 
 def overlap_index(mixture: np.ndarray, below: float = OVERLAP_BELOW) -> float:
@@ -203,11 +208,11 @@ def largest_remainders(mixture: np.ndarray, size: int) -> np.ndarray:
 
 
 def _cut(samples: np.ndarray, size: int) -> Batches:
-    """Return samples in batches of a size, one after the other."""
-    return np.split(samples, np.cumsum(_sizes(len(samples), size))[:-1])
+    """Return samples in batches; a rest of one sample joins the batch before it (BatchNorm needs two)."""
+    borders = np.arange(size, len(samples), size)
+    return np.split(samples, borders[:-1] if len(samples) % size == 1 else borders)
 
 
-def _sizes(length: int, size: int) -> list[int]:
-    """Return the sizes of the batches of so many samples; one that is left joins the last (BatchNorm needs two)."""
-    sizes = [min(size, length - start) for start in range(0, length, size)]
-    return [*sizes[:-2], size + 1] if len(sizes) > 1 and sizes[-1] == 1 else sizes
+def _numbers_cut(lengths: Sequence[int], size: int) -> list[int]:
+    """Return into how many batches so many samples are cut."""
+    return [len(_cut(np.arange(length), size)) for length in lengths]

@@ -26,6 +26,7 @@ from skeleton_cgl.scenarios.transitions import (
 SIZE = 10
 EQUAL = [60, 60, 60, 60]
 UNEQUAL = [43, 120, 65, 88]
+ONE_LEFT = [41, 61, 51]
 FEW: dict[str, dict[str, Any]] = {
     "hard": {},
     "gaussian": {"sigma": 2},
@@ -170,10 +171,24 @@ def test_a_hard_stream_has_every_task_whole_before_the_next() -> None:
         start += length
 
 
+@pytest.mark.parametrize("lengths", [UNEQUAL, ONE_LEFT], ids=["unequal", "one left"])
 @pytest.mark.parametrize("name", ["hard", "global", "boundary"])
-def test_every_sample_comes_exactly_once(name: str) -> None:
-    everything = np.concatenate(list(samples_of(UNEQUAL).values()))
-    assert sorted(flat(stream(usual(name), UNEQUAL))) == sorted(everything.tolist())
+def test_every_sample_comes_exactly_once(name: str, lengths: list[int]) -> None:
+    everything = np.concatenate(list(samples_of(lengths).values()))
+    assert sorted(flat(stream(usual(name), lengths))) == sorted(everything.tolist())
+
+
+@settings(max_examples=40)
+@given(
+    lengths=st.lists(st.integers(20, 45), min_size=2, max_size=4),
+    size=st.integers(2, 5),
+    name=st.sampled_from(list(FEW)),
+)
+def test_no_batch_is_of_one_sample_and_as_many_come_as_are_expected(lengths: list[int], size: int, name: str) -> None:
+    """BatchNorm needs two: a rest of one joins the batch before it."""
+    batches = stream(usual(name), lengths, size=size)
+    assert {2, size, size + 1} >= {len(batch) for batch in batches} - set(range(3, size))
+    assert len(batches) == len(usual(name).mixture(tasks_of(lengths), lengths, size))
 
 
 @pytest.mark.parametrize("sigma", [0.5, 4, 1000])
@@ -270,11 +285,11 @@ def test_windows_may_meet_in_the_middle_of_a_task_and_no_further() -> None:
         stream(transition("boundary", batches=4), EQUAL)
 
 
-@pytest.mark.parametrize("lengths", [EQUAL, UNEQUAL], ids=["equal", "unequal"])
+@pytest.mark.parametrize("lengths", [EQUAL, UNEQUAL, ONE_LEFT], ids=["equal", "unequal", "one left"])
 @pytest.mark.parametrize("name", FEW)
 def test_the_expected_mixture_is_the_mean_of_what_comes(name: str, lengths: list[int]) -> None:
     """Within 5 standard errors: a share of a batch of b is off by at most √(1/4b) in one stream."""
-    seeds, order = 150, tasks_of(lengths)
+    seeds, order = 100, tasks_of(lengths)
     found = [stream(usual(name), lengths, seed) for seed in range(seeds)]
     expected = usual(name).mixture(order, lengths, SIZE)
     sizes = np.array([len(batch) for batch in found[0]])
