@@ -140,24 +140,50 @@ def check(content: dict[str, Any], model: type[Model], where: str) -> Model:
 
 
 def _explain(model: type[BaseModel], problem: Any) -> str:
-    location, kind = problem["loc"], problem["type"]
-    field = ".".join(str(part) for part in location)
+    kind = problem["type"]
+    inside, location = _followed(model, problem["loc"])
+    field = ".".join(location)
     if kind == "extra_forbidden":
-        return f"unknown field {shown(field)}{did_you_mean(str(location[-1]), _fields_at(model, location[:-1]))}"
+        known = [] if inside is None else inside.model_fields
+        return f"unknown field {shown(field)}{did_you_mean(location[-1], known)}"
     if kind == "missing":
         return f"field {shown(field)} is missing"
+    if kind == "union_tag_not_found":
+        return f"field {shown(_tag_of(field, problem))} is missing"
+    if kind == "union_tag_invalid":
+        known = [tag.strip("'") for tag in problem["ctx"]["expected_tags"].split(", ")]
+        tag = problem["ctx"]["tag"]
+        return f"field {shown(_tag_of(field, problem))}: unknown {shown(tag)}{did_you_mean(tag, known)}"
     message = problem["msg"].removeprefix("Value error, ")
     return f"field {shown(field)}: {message}" if field else message
 
 
-def _fields_at(model: type[BaseModel], location: tuple[Any, ...]) -> list[str]:
-    """Return the field names of the model found by following `location` through nested models."""
-    for part in location:
-        inner = model.model_fields.get(str(part))
+def _tag_of(field: str, problem: Any) -> str:
+    """Return the field that says which of several models a field has."""
+    name: str = problem["ctx"]["discriminator"].strip("'")
+    return f"{field}.{name}"
+
+
+def _followed(model: type[BaseModel], location: tuple[Any, ...]) -> tuple[type[BaseModel] | None, list[str]]:
+    """Return the model that has the last field of a location, None where it is unknown; and the location in words.
+
+    Where one of several models is meant, pydantic has its tag in the location, though no field is called so.
+    """
+    models, written = [model], list[str]()
+    last: type[BaseModel] | None = model
+    for part in map(str, location):
+        tagged = [each for each in models if len(models) > 1 and _has_tag(each, part)]
+        if tagged:
+            models = tagged
+            continue
+        written.append(part)
+        last = models[0] if models else None
+        inner = last.model_fields.get(part) if last else None
         # Of a field that may be None, the model is one of its types.
         kinds = () if inner is None else get_args(inner.annotation) or (inner.annotation,)
-        found = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
-        if not found:
-            return []
-        model = found[0]
-    return list(model.model_fields)
+        models = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
+    return last, written
+
+
+def _has_tag(model: type[BaseModel], tag: str) -> bool:
+    return any(tag in get_args(field.annotation) for field in model.model_fields.values() if field.is_required())
