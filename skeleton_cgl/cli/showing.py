@@ -138,10 +138,15 @@ def ls(
 
 
 _SETTING_LETTERS = {"class-il": "c", "task-il": "t", "domain-il": "d", "time-il": "τ"}
+_STREAM_LETTER = "s"
+
+
+def _letters(settings: tuple[str, ...], streamed: bool) -> list[str]:
+    return [*(_SETTING_LETTERS[setting] for setting in settings), *([_STREAM_LETTER] if streamed else [])]
 
 
 def _where_methods_are_defined() -> str:
-    """Return the table of methods by kinds of scenario, with a letter for every setting."""
+    """Return the table of methods by kinds of scenario, with a letter for every setting, and one for streams."""
     from skeleton_cgl.analysis.rendering import render
     from skeleton_cgl.analysis.table import EMPTY, Column, Table, word
     from skeleton_cgl.engine.compatibility import compatibilities
@@ -150,12 +155,13 @@ def _where_methods_are_defined() -> str:
     kinds = list(found[0].settings)
     rows = []
     for each in found:
-        letters = (" ".join(_SETTING_LETTERS[setting] for setting in each.settings[kind]) for kind in kinds)
+        letters = [" ".join(_letters(each.settings[kind], kind in each.streams)) for kind in kinds]
         rows.append((word(each.method), *(word(told or EMPTY) for told in letters), word(each.paper)))
     columns = (Column(heading, (heading,), words=True) for heading in ("method", *kinds, "paper"))
     backbones = [f"{each.method} needs a backbone with {' and '.join(each.of_backbone)}" for each in found]
     needed = [told for told, each in zip(backbones, found, strict=True) if each.of_backbone]
-    letters_mean = ", ".join(f"{letter} {setting}" for setting, letter in _SETTING_LETTERS.items())
+    meanings = {**_SETTING_LETTERS, "on a stream": _STREAM_LETTER}
+    letters_mean = ", ".join(f"{letter} {setting}" for setting, letter in meanings.items())
     notes = (f"Defined, with default parameters, in: {letters_mean}.", *(f"{told}." for told in needed))
     return render(Table("Methods", tuple(columns), tuple(rows), notes))
 

@@ -48,6 +48,12 @@ def offers_in(setting: str, of_kind: Iterable[Need]) -> frozenset[Need]:
     return frozenset(["borders", *_OF_SETTING[setting], *of_kind])
 
 
+def offers_on_stream(offered: Iterable[Need]) -> frozenset[Need]:
+    """Return what is left, on a stream, of what a scenario offers: no borders, no tasks, no lessons' own classes."""
+    of_samples: frozenset[Need] = frozenset(["one class", "graphs", "nodes"])
+    return of_samples.intersection(offered)
+
+
 @dataclass(frozen=True)
 class Samples:
     """Labelled samples of a pool: ids (N,), labels (N,) or (N, O), and the step (N,) each reveals.

@@ -13,7 +13,15 @@ from skeleton_cgl.errors import InputError
 from skeleton_cgl.scenarios.lessons import Order, Prefix, Segment, Task, TaskLesson, Unnamed, as_task
 from skeleton_cgl.scenarios.measures import SIZE, Measure
 from skeleton_cgl.scenarios.problem import OneClass, Problem
-from skeleton_cgl.scenarios.scenario import Experience, GivenBatches, Need, Queries, Samples, Scenario
+from skeleton_cgl.scenarios.scenario import (
+    Experience,
+    GivenBatches,
+    Need,
+    Queries,
+    Samples,
+    Scenario,
+    offers_on_stream,
+)
 from skeleton_cgl.scenarios.settings import ScenarioSettings, check_scenario
 from skeleton_cgl.scenarios.transitions import OVERLAP_BELOW, AnyTransition, Batches, Gaussian, Queue, overlap_index
 from skeleton_cgl.seeds import seed_of
@@ -106,8 +114,7 @@ class StreamScenario:
         self.default = asked.default
         self.facts = taught.facts
         self.problem: Problem = replace(taught.problem, balanced=settings.balanced)
-        told: tuple[Need, ...] = ("one class", "graphs", "nodes")
-        self.offers: frozenset[Need] = taught.offers & frozenset(told)
+        self.offers: frozenset[Need] = offers_on_stream(taught.offers)
         self._asked = asked
         self._settings = settings
         self._seed = seed

@@ -11,6 +11,7 @@ from skeleton_cgl.engine.learners import make_learner
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.graphs.archive import write_archive
 from skeleton_cgl.learning.training import Training
+from skeleton_cgl.registry import METHODS
 from tests.conftest import Run
 from tests.core.cases import GROUP_ORDERS, records_of
 from tests.engine import studies
@@ -32,6 +33,7 @@ SMALL: dict[str, dict[str, Any]] = {
 BACKBONES = {"pdgnn-tem": {"name": "sgc", "width": 6}, "evolve-gcn": {"name": "evolving-gcn", "width": 6}}
 DATA = {"skeleton": "small", "node": "nodes", "multilabel": "labels", "link": "links", "link-prediction": "links"}
 DATA |= {"graph": "graphs", "graph, labels": "labelled graphs"}
+STREAMED = ("graph", "link", "node", "skeleton")
 TASKS = [[[0, 1], [2, 3], [4, 5]], [[0, 1], [4, 5], [2, 3]]]
 SINGLES = [[[0], [1], [2]], [[0], [2], [1]]]
 
@@ -72,6 +74,14 @@ def study_of(method: str, kind: str, setting: str, folder: Path) -> Study:
     )
 
 
+def stream_of(method: str, kind: str, folder: Path) -> Study:
+    """Return a study of two hard streams of the samples of a kind, which begin alike."""
+    study = study_of(method, kind, "class-il", folder)
+    scenario = {"kind": "stream", "of": study.scenario, "transition": "hard", "batch": 5, "examinations": 6}
+    training = {"learning_rate": 0.01, "device": "cpu", **({"epochs": 2} if METHODS.find(method).offline else {})}
+    return Study(**{**study.model_dump(), "scenario": scenario, "training": training})
+
+
 def one_of_each(each: Compatibility) -> list[tuple[str, str, str]]:
     """Return a setting of every kind that a method is defined for; over all methods, all settings are met."""
     defined = [(kind, settings) for kind, settings in each.settings.items() if settings]
@@ -90,6 +100,35 @@ def test_the_tree_gives_the_records_of_every_order_run_alone(
     tree, alone = (studies.run(study, tmp_path / f"{tree}.db", tree=tree) for tree in (True, False))
     assert same_records(tree, alone)
     assert records_of(tree)
+
+
+@pytest.mark.parametrize("each", [each for each in FOUND if each.streams], ids=lambda each: each.method)
+def test_on_a_stream_the_tree_gives_the_records_of_every_order_run_alone(
+    each: Compatibility, folder: Path, tmp_path: Path
+) -> None:
+    """Of one kind for every method; over all methods, all kinds are met."""
+    study = stream_of(each.method, each.streams[len(each.method) % len(each.streams)], folder)
+    tree, alone = (studies.run(study, tmp_path / f"{tree}.db", tree=tree) for tree in (True, False))
+    assert same_records(tree, alone)
+    assert 6 < len(records_of(tree)) < 12
+
+
+@pytest.mark.parametrize("kind", STREAMED)
+def test_a_method_is_planned_on_a_stream_or_refused_in_one_sentence(kind: str, folder: Path) -> None:
+    scenario = stream_of("bare", kind, folder).make_scenario(0)
+    for each in FOUND:
+        backbone = "gcn" if kind == "skeleton" else BACKBONES.get(each.method, {"name": "gcn"})["name"]
+        if kind in each.streams:
+            make_learner(scenario, backbone, each.method, Training(device="cpu"))
+            continue
+        with pytest.raises(InputError, match=r"^method \w+ needs [^.]*$"):
+            make_learner(scenario, backbone, each.method, Training(device="cpu"))
+
+
+def test_streams_are_of_kinds_with_one_class_per_sample() -> None:
+    assert {kind for each in FOUND for kind in each.streams} == set(STREAMED)
+    assert {each.method for each in FOUND if each.streams} >= {"bare", "joint", "er", "a-gem", "gss"}
+    assert "stream" not in FOUND[0].settings
 
 
 @pytest.mark.parametrize("each", FOUND, ids=lambda each: each.method)
@@ -118,3 +157,7 @@ def test_the_list_of_methods_tells_where_each_is_defined(run: Run) -> None:
     for each in FOUND:
         assert each.paper in rows[each.method]
     assert rows["packnet"].split()[1:6] == ["t", "t", "t", "–", "t"]
+    # Classes, tasks, domains, periods and a stream of graphs; of their labels there is none.
+    assert rows["bare"].split()[1:9] == ["c", "t", "d", "τ", "s", "c", "t", "d"]
+    assert "s" not in rows["ewc"].split()
+    assert "d domain-il, τ time-il, s on a stream." in printed
