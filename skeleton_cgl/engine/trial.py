@@ -14,6 +14,7 @@ from importlib.metadata import version
 from typing import Any
 
 import torch
+from torch import Tensor
 from tqdm import tqdm
 
 from skeleton_cgl.blame import blamed
@@ -27,9 +28,9 @@ from skeleton_cgl.learning.learner import Learner
 from skeleton_cgl.learning.method import MOMENTS, Method, overrides
 from skeleton_cgl.learning.state import from_bytes, to_bytes
 from skeleton_cgl.process import settle
-from skeleton_cgl.scenarios.scenario import Experience, Samples, Scenario
+from skeleton_cgl.scenarios.scenario import Experience, GivenBatches, Samples, Scenario
 
-_EPOCHS, _SAMPLES = 2, 8
+_EPOCHS, _SAMPLES, _BATCHES = 2, 8, 8
 """Enough for what is remembered to be felt."""
 
 
@@ -84,7 +85,12 @@ def saves_what_it_remembers(study: Study, scenario: Scenario, stage: Stage) -> b
 
 
 def few(experience: Experience, most: int) -> Experience:
-    """Return an experience of at most so many samples; one with a pace of its own is short already."""
+    """Return an experience of at most so many samples; of a piece of a stream, the first batches, whole.
+
+    One with a pace of another kind is left as it is.
+    """
+    if isinstance(experience.pace, GivenBatches):
+        return _first_batches(experience, experience.pace.batches[:_BATCHES])
     if experience.pace is not None:
         return experience
 
@@ -92,6 +98,13 @@ def few(experience: Experience, most: int) -> Experience:
         return samples.select(torch.arange(min(most, len(samples))))
 
     return replace(experience, training=some(experience.training), validation=some(experience.validation))
+
+
+def _first_batches(experience: Experience, batches: tuple[Tensor, ...]) -> Experience:
+    """Return an experience of these batches alone: also who learns it as a lesson has no other samples."""
+    kept = torch.cat(batches)
+    pace = GivenBatches(torch.arange(len(kept)).split([len(batch) for batch in batches]))
+    return replace(experience, training=experience.training.select(kept), pace=pace)
 
 
 def refuse_forgetting(new: Callable[[], Learner], first: Experience, second: Experience) -> None:
