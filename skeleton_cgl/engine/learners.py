@@ -13,6 +13,7 @@ from skeleton_cgl.learning.learner import Learner, ready_device
 from skeleton_cgl.learning.method import Method, make_method, needs_of
 from skeleton_cgl.learning.training import Training
 from skeleton_cgl.process import seeded
+from skeleton_cgl.registry import METHODS
 from skeleton_cgl.scenarios.scenario import Scenario
 from skeleton_cgl.seeds import seed_of
 
@@ -48,6 +49,7 @@ def make_learner(
     Its first weights are drawn from `seed`, what it draws while it learns from `noise_seed`, by default the same.
     """
     training = training or Training()
+    _refuse_neighbours_of_all(training, scenario, method)
     # Before the backbone is tried: an instruction set can be chosen until the first computation.
     device = ready_device(training)
     # Not queries: where periods follow one another, nothing can be asked before the first.
@@ -70,6 +72,13 @@ def make_learner(
     learner = Learner(model, made, training, scenario.problem, seed if noise_seed is None else noise_seed, lessons)
     made.fits(learner)
     return learner
+
+
+def _refuse_neighbours_of_all(training: Training, scenario: Scenario, method: str) -> None:
+    """Refuse to draw neighbours where all samples of a lesson are one batch; on a stream the batches are its own."""
+    in_lessons = "borders" in scenario.offers or METHODS.find(method).offline
+    if training.fan_outs is not None and training.batch_size is None and in_lessons:
+        raise InputError("training: fan_outs: give a batch_size as well; neighbours are drawn for batches of nodes")
 
 
 def _refuse_unmet_needs(method: Method, scenario: Scenario, backbone: Backbone) -> None:

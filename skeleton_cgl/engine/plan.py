@@ -24,6 +24,7 @@ from skeleton_cgl.engine.study import Component, Study
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.learner import Learner
 from skeleton_cgl.learning.method import make_method
+from skeleton_cgl.learning.training import Training
 from skeleton_cgl.registry import METHODS
 from skeleton_cgl.scenarios.lessons import Order, Prefix, describe, tokens
 from skeleton_cgl.scenarios.scenario import Scenario
@@ -144,8 +145,7 @@ class Plan:
             point = [f"{path}={value}" for path, value in variant.point]
             for repeat, scenario in enumerate(scenarios):
                 whose = ", ".join([*point, *([f"repeat {repeat}"] if repeat else [])])
-                before = scenarios[0].default if repeat else first.default
-                if scenario.default != before:
+                if repeat == 0 or scenario.default != scenarios[0].default:
                     told += [f"{whose}: {note}" for note in getattr(scenario, "notes", ()) if note not in told]
         return tuple(told)
 
@@ -176,6 +176,7 @@ def make_plan(study: Study) -> Plan:
             raise InputError(f"study {study.name!r}: sweep: the classes differ; make studies of their own of them")
         if scenarios[0].problem.metrics != first.problem.metrics:
             raise InputError(f"study {study.name!r}: sweep: the metrics differ; make studies of their own of them")
+        _refuse_idle_training(variant.study, scenarios[0])
         for backbone, method in itertools.product(variant.study.backbone, variant.study.methods):
             with blaming(f"study {study.name!r}: scenario", *scenarios):
                 _check_fit(variant.study, scenarios[0], backbone, method)
@@ -310,6 +311,25 @@ def _add_run(plan: Plan, identity: str, root: Stage, lessons: Prefix, wanted: _W
         parent = key
     run = RunRow(root.learner, asked.kind, root.repeat, wanted.run, asked.order, tuple(keys), wanted.floor)
     plan.runs.append(run)
+
+
+_OF_LESSONS = ("patience", "plateau", "recalibrate", "reset_optimizer")
+_OF_THE_RECIPE = ("epochs", "batch_size")
+
+
+def _refuse_idle_training(study: Study, scenario: Scenario) -> None:
+    """Refuse fields of the training recipe that mean nothing on a stream, where they were set to something."""
+    if "borders" in scenario.offers:
+        return
+    reason = "a stream passes once, without lessons that something could be watched in or begin anew with"
+    idle = dict.fromkeys(_OF_LESSONS, reason)
+    if not any(METHODS.find(method.name).offline for method in study.methods):
+        reason = "a stream passes once, in batches of its own; this goes with a method that learns it offline, as joint"
+        idle |= dict.fromkeys(_OF_THE_RECIPE, reason)
+    usual = Training()
+    for name, why in idle.items():
+        if getattr(study.training, name) != getattr(usual, name):
+            raise InputError(f"study {study.name!r}: training: {name}: {why}")
 
 
 def _check_fit(study: Study, scenario: Scenario, backbone: Component, method: Component) -> None:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor
 
 from skeleton_cgl.config import Checked
@@ -47,9 +47,9 @@ class Training(Checked):
     variance of 1 and need more than 100 steps to arrive at that of small features; what is validated with them until
     then says nothing. Without effect on streams, and where there is no BatchNorm.
 
-    fan_outs: with batch_size, every training batch sees a part of the graph drawn anew for it: as many neighbours of
-    every node at most, from the nodes asked about outwards, as there are layers. Validation samples and queries see all
-    of it.
+    fan_outs: with batch_size, or on a stream, every training batch sees a part of the graph drawn anew for it: as many
+    neighbours of every node at most, from the nodes asked about outwards, as there are layers. Validation samples and
+    queries see all of it.
 
     head_steps: whose steps Adam corrects its averages by for the rows of the head, where the optimizer lives through
     the sequence. "shared": one count, as for any other parameter. The averages of a row that comes late start from zero
@@ -81,12 +81,6 @@ class Training(Checked):
     head_steps: Literal["shared", "own"] = "shared"
     device: Literal["auto", "cpu", "cuda"] = "auto"
     precision: Literal["float32", "bfloat16"] = "float32"
-
-    @model_validator(mode="after")
-    def _sample_batches_only(self) -> Self:
-        if self.fan_outs is not None and self.batch_size is None:
-            raise ValueError("fan_outs: give a batch_size as well; neighbours are drawn for batches of nodes")
-        return self
 
     @property
     def watches(self) -> bool:

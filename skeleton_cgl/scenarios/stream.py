@@ -60,6 +60,9 @@ class StreamSettings(ScenarioSettings):
     @field_validator("transition", mode="before")
     @classmethod
     def _a_name_alone(cls, value: Any) -> Any:
+        if isinstance(value, dict) and value.keys() == {"sigma"}:
+            # As the default is: `transition.sigma` can be set, or swept over, where no transition is named.
+            return {"name": "gaussian", **value}
         return {"name": value} if isinstance(value, str) else value
 
     @field_validator("of")

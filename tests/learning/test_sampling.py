@@ -140,10 +140,14 @@ def test_what_cannot_be_sampled_is_refused_before_anything_is_learned(small: Pat
         small_learner(scenario_of(small), batch_size=9, fan_outs=FAN_OUTS)
 
 
+def test_neighbours_of_all_samples_at_once_are_refused_before_anything_is_learned(parted: PartedScenario) -> None:
+    with pytest.raises(InputError, match=r"^training: fan_outs: give a batch_size as well; neighbours are drawn for"):
+        small_learner(parted, fan_outs=FAN_OUTS)
+
+
 @pytest.mark.parametrize(
     ("recipe", "message"),
     [
-        ({"fan_outs": (3, 2)}, "fan_outs: give a batch_size as well"),
         ({"fan_outs": (3, 0), "batch_size": 9}, "greater than or equal to 1"),
         ({"fan_outs": (), "batch_size": 9}, "at least 1 item"),
         ({"plateau": {"factor": 1}}, "less than 1"),
