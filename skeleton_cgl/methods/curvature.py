@@ -1,11 +1,20 @@
 """Curvature of edges: how much the neighbourhoods of their ends overlap, exactly (Ollivier) and roughly."""
 
+import copy
 from math import lcm
+from typing import Any, Literal
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from skeleton_cgl.graphs.links import Links
+from skeleton_cgl.methods.parameters import check_whole
+from skeleton_cgl.methods.subgraphs import Choice, Neighbours, Scores
+
+Curvature = Literal["ollivier", "surrogate"]
+
+LARGEST = 20
+"""What W₁ may cost, where nothing is said."""
 
 
 class Ollivier:
@@ -28,6 +37,12 @@ class Ollivier:
         self._near: dict[int, frozenset[int]] = {}
         self._measured: dict[int, list[int]] = {}
         self._found: dict[tuple[int, int], float] = {}
+
+    def again(self, random: np.random.Generator) -> "Ollivier":
+        """Return curvatures in the same graph, with what is drawn of large neighbourhoods to be drawn anew."""
+        other = copy.copy(self)
+        other._random, other._measured, other._found = random, {}, {}
+        return other
 
     def of(self, source: int, target: int) -> float:
         """Return the curvature of an edge, computed once."""
@@ -84,3 +99,42 @@ class Surrogate:
         both = int(self._marked[out].sum())
         self._marked[into] = False
         return (both + 1) / (max(len(into), len(out)) + 1)
+
+
+def check_curvature(curvature: str, largest: int) -> None:
+    """Refuse a curvature that there is not, and neighbourhoods too small for one."""
+    if curvature not in ("ollivier", "surrogate"):
+        raise ValueError(f"curvature must be ollivier or surrogate, found {curvature!r}")
+    check_whole(2, largest=largest)
+
+
+def spelled_largest(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a method, `largest` as it is by default where it changes nothing."""
+    return {**parameters, "largest": LARGEST} if parameters["curvature"] == "surrogate" else parameters
+
+
+def by_curvature(links: Links, curvature: Curvature, largest: int) -> Choice:
+    """Return a choice by the highest curvature of a neighbour's edges to nodes of the hop before, ties by chance."""
+    exact = curvature == "ollivier"
+    known = Ollivier(links, largest, np.random.default_rng(0)) if exact else Surrogate(links)
+    neighbours = Neighbours(links)
+
+    def choice(random: np.random.Generator) -> Scores:
+        found_of = known.again(random) if isinstance(known, Ollivier) else known
+
+        def scores(found: np.ndarray, latest: np.ndarray) -> np.ndarray:
+            highest = dict.fromkeys(found.tolist(), -np.inf)
+            for target in latest.tolist():
+                near = np.intersect1d(neighbours.of(target), found)
+                if exact and len(near) > largest:
+                    near = random.choice(near, largest, replace=False)
+                for source in near.tolist():
+                    highest[source] = max(highest[source], found_of.of(source, target))
+            values, chances = np.array([*highest.values()]), random.random(len(found))
+            ranks = np.empty(len(found))
+            ranks[np.lexsort((chances, values))] = np.arange(len(found))
+            return ranks
+
+        return scores
+
+    return choice

@@ -1,17 +1,14 @@
 """SEM (Zhang et al. 2023): SSM that keeps the neighbours at the edges of highest curvature."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from skeleton_cgl.graphs.links import Links
-from skeleton_cgl.methods.curvature import Ollivier, Surrogate
-from skeleton_cgl.methods.parameters import check_whole
+from skeleton_cgl.methods.curvature import LARGEST, Curvature, by_curvature, check_curvature, spelled_largest
 from skeleton_cgl.methods.ssm import SSM
-from skeleton_cgl.methods.subgraphs import Neighbours, Scores
-
-_LARGEST = 20
+from skeleton_cgl.methods.subgraphs import Scores
 
 
 class SEM(SSM):
@@ -30,39 +27,19 @@ class SEM(SSM):
         per_class: int | None = None,
         count: int | None = None,
         fan_outs: Sequence[int] = (5, 5),
-        curvature: Literal["ollivier", "surrogate"] = "ollivier",
-        largest: int = _LARGEST,
+        curvature: Curvature = "ollivier",
+        largest: int = LARGEST,
     ) -> None:
         super().__init__(per_class, count, fan_outs)
-        if curvature not in ("ollivier", "surrogate"):
-            raise ValueError(f"curvature must be ollivier or surrogate, found {curvature!r}")
-        check_whole(2, largest=largest)
+        check_curvature(curvature, largest)
         self.curvature = curvature
         self.largest = largest
 
     @classmethod
     def spelled_out(cls, parameters: dict[str, Any]) -> dict[str, Any]:
         """Return the parameters, `largest` as it is by default where it changes nothing."""
-        spelled = super().spelled_out(parameters)
-        return {**spelled, "largest": _LARGEST} if parameters["curvature"] == "surrogate" else spelled
+        return spelled_largest(super().spelled_out(parameters))
 
     def scores(self, links: Links, random: np.random.Generator) -> Scores:
         """Return how neighbours are chosen: by the highest curvature of their edges to nodes of the hop before."""
-        exact = self.curvature == "ollivier"
-        curvature = Ollivier(links, self.largest, random) if exact else Surrogate(links)
-        neighbours = Neighbours(links)
-
-        def by_curvature(found: np.ndarray, latest: np.ndarray) -> np.ndarray:
-            highest = dict.fromkeys(found.tolist(), -np.inf)
-            for target in latest.tolist():
-                near = np.intersect1d(neighbours.of(target), found)
-                if exact and len(near) > self.largest:
-                    near = random.choice(near, self.largest, replace=False)
-                for source in near.tolist():
-                    highest[source] = max(highest[source], curvature.of(source, target))
-            values, chances = np.array([*highest.values()]), random.random(len(found))
-            ranks = np.empty(len(found))
-            ranks[np.lexsort((chances, values))] = np.arange(len(found))
-            return ranks
-
-        return by_curvature
+        return by_curvature(links, self.curvature, self.largest)(random)

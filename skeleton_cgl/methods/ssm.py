@@ -1,7 +1,7 @@
 """SSM, sparsified subgraph memory (Zhang et al. 2022): replay nodes with a few of the neighbours they had."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -9,8 +9,17 @@ from torch import Tensor
 
 from skeleton_cgl.graphs.links import Links
 from skeleton_cgl.learning.method import Method
-from skeleton_cgl.methods.parameters import check_whole, is_whole
-from skeleton_cgl.methods.subgraphs import Remembered, Scores, beside
+from skeleton_cgl.methods.parameters import check_whole
+from skeleton_cgl.methods.subgraphs import (
+    Remembered,
+    Sampling,
+    Scores,
+    beside,
+    by_chance,
+    check_sampling,
+    checked_fan_outs,
+    spelled_fan_outs,
+)
 from skeleton_cgl.scenarios.scenario import Experience, Need, Samples
 
 if TYPE_CHECKING:
@@ -44,25 +53,21 @@ class SSM(Method):
         per_class: int | None = None,
         count: int | None = None,
         fan_outs: Sequence[int] = (5, 5),
-        sampling: Literal["random", "degree"] = "random",
+        sampling: Sampling = "random",
     ) -> None:
         if per_class is not None and count is not None:
             raise ValueError("give either per_class or count")
         check_whole(1, optional=True, per_class=per_class, count=count)
-        if not isinstance(fan_outs, list | tuple) or not fan_outs or not all(is_whole(each, 1) for each in fan_outs):
-            raise ValueError(f"fan_outs must be a list of whole numbers, at least 1, found {fan_outs!r}")
-        if sampling not in ("random", "degree"):
-            raise ValueError(f"sampling must be random or degree, found {sampling!r}")
+        self.fan_outs = checked_fan_outs(fan_outs)
+        check_sampling(sampling)
         self.per_class = _PER_CLASS if per_class is None and count is None else per_class
         self.count = count
-        self.fan_outs = tuple(fan_outs)
         self.sampling = sampling
         self._kept: list[Remembered] = []
 
     @classmethod
     def spelled_out(cls, parameters: dict[str, Any]) -> dict[str, Any]:
-        fan_outs = parameters["fan_outs"]
-        spelled = {**parameters, "fan_outs": tuple(fan_outs) if isinstance(fan_outs, list) else fan_outs}
+        spelled = spelled_fan_outs(parameters)
         unsaid = parameters["per_class"] is None and parameters["count"] is None
         return {**spelled, "per_class": _PER_CLASS} if unsaid else spelled
 
@@ -83,18 +88,8 @@ class SSM(Method):
         self._kept.append(Remembered.around(drawn, self.fan_outs, lambda links: self.scores(links, random)))
 
     def scores(self, links: Links, random: np.random.Generator) -> Scores:
-        """Return how neighbours are chosen: without replacement, by the largest of ln(u)/w, u uniform, w their weight.
-
-        The largest of these is each one's with a probability in proportion to its weight.
-        """
-        degrees = links.in_degrees.clamp(min=1).numpy()
-
-        def by_chance(found: np.ndarray, latest: np.ndarray) -> np.ndarray:  # noqa: ARG001
-            # 1 − u is never 0.
-            drawn: np.ndarray = np.log1p(-random.random(len(found)))
-            return drawn / degrees[found] if self.sampling == "degree" else drawn
-
-        return by_chance
+        """Return how neighbours are chosen."""
+        return by_chance(links, self.sampling)(random)
 
     def _quotas(self, labels: Sequence[Tensor]) -> list[dict[int, int]]:
         """Return, for every task, how many nodes of each of its classes are kept."""

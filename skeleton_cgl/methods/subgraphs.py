@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -12,12 +12,55 @@ from torch import Tensor
 
 from skeleton_cgl.graphs.batches import Places
 from skeleton_cgl.graphs.links import Links
+from skeleton_cgl.methods.parameters import is_whole
 from skeleton_cgl.scenarios.inputs import Pool
 from skeleton_cgl.scenarios.scenario import Samples
 from skeleton_cgl.scenarios.views import GraphPool
 
 Scores = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """Of candidates (n,), and the nodes (m,) of the hop before, whose neighbours they are: the higher, the sooner kept."""
+
+Choice = Callable[[np.random.Generator], Scores]
+"""How the neighbours of a graph's nodes are chosen, given what to draw from."""
+
+Sampling = Literal["random", "degree"]
+
+
+def checked_fan_outs(fan_outs: Sequence[int]) -> tuple[int, ...]:
+    """Return how many neighbours are kept of every hop; refuse what says nothing of that."""
+    if not isinstance(fan_outs, list | tuple) or not fan_outs or not all(is_whole(each, 1) for each in fan_outs):
+        raise ValueError(f"fan_outs must be a list of whole numbers, at least 1, found {fan_outs!r}")
+    return tuple(fan_outs)
+
+
+def check_sampling(sampling: str) -> None:
+    """Refuse a way to draw neighbours that there is not."""
+    if sampling not in ("random", "degree"):
+        raise ValueError(f"sampling must be random or degree, found {sampling!r}")
+
+
+def spelled_fan_outs(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a method, its fan-outs in one spelling."""
+    fan_outs = parameters["fan_outs"]
+    return {**parameters, "fan_outs": tuple(fan_outs) if isinstance(fan_outs, list) else fan_outs}
+
+
+def by_chance(links: Links, sampling: Sampling) -> Choice:
+    """Return a choice without replacement, by the largest of ln(u)/w: u uniform, w the weight of a neighbour.
+
+    The largest of these is each one's with a probability in proportion to its weight: 1, or its in-degree ("degree").
+    """
+    weights = links.in_degrees.clamp(min=1).numpy() if sampling == "degree" else None
+
+    def choice(random: np.random.Generator) -> Scores:
+        def scores(found: np.ndarray, latest: np.ndarray) -> np.ndarray:  # noqa: ARG001
+            # 1 − u is never 0.
+            drawn: np.ndarray = np.log1p(-random.random(len(found)))
+            return drawn if weights is None else drawn / weights[found]
+
+        return scores
+
+    return choice
 
 
 class Neighbours:
@@ -70,17 +113,8 @@ class Remembered:
     @classmethod
     def around(cls, samples: Samples, fan_outs: Sequence[int], scores: Callable[[Links], Scores]) -> "Remembered":
         """Return samples with the graph in view around them: of every hop so many neighbours, and all edges between."""
-        view = _whole(samples.pool).rows(samples.ids)
-        of_nodes, neighbours = scores(view.links), Neighbours(view.links)
-        parts = [neighbours.around(centre, fan_outs, of_nodes) for centre in view.at[:, 0].tolist()]
-        sizes = [len(part) for part in parts]
-        starts = np.cumsum([0, *sizes])
-        edges = [neighbours.among(part) + start for part, start in zip(parts, starts, strict=False)]
-        nodes = torch.from_numpy(np.concatenate([np.zeros(0, dtype=np.int64), *parts]))
-        found = view.features[nodes] if isinstance(view.features, Tensor) else view.features.rows(nodes)
-        links = Links.of(np.concatenate([np.zeros((2, 0), dtype=np.int64), *edges], axis=1), len(nodes))
-        components = torch.from_numpy(np.repeat(np.arange(len(parts)), sizes))
-        places = Places(links, found, torch.from_numpy(starts[:-1, None].copy()), components=components)
+        view = whole_of(samples.pool).rows(samples.ids)
+        places = cut_out(view, fan_outs, [scores(view.links)] * len(samples))
         return cls(places, samples.labels, samples.step)
 
     def __len__(self) -> int:
@@ -92,44 +126,71 @@ class Remembered:
 
     def contents(self) -> dict[str, Any]:
         """Return all of it as tensors and numbers."""
-        places, features = self.places, self.places.features
-        if isinstance(features, Tensor):
-            values, sparse = features, []
-        else:
-            values, sparse = features.values, [features.pattern.offsets, features.pattern.columns, features.shape[1]]
-        return {
-            "features": values,
-            "sparse": sparse,
-            "edges": torch.stack([places.links.sources, places.links.targets]),
-            "at": places.at,
-            "components": places.components,
-            "labels": self.labels,
-            "step": self.step,
-        }
+        return {**contents_of(self.places), "labels": self.labels, "step": self.step}
 
     @classmethod
     def of(cls, contents: dict[str, Any]) -> "Remembered":
         """Return what has these contents."""
-        features, at, components = contents["features"].numpy(), contents["at"], contents["components"].numpy()
-        if contents["sparse"]:
-            offsets, columns, width = contents["sparse"]
-            features = csr_array((features, columns.numpy(), offsets.numpy()), shape=(len(offsets) - 1, width))
-        places = Places.of(contents["edges"].numpy(), features, at, self_loops=False, components=components)
-        return cls(places, contents["labels"], contents["step"])
+        return cls(places_of(contents), contents["labels"], contents["step"])
+
+
+def cut_out(view: Places, fan_outs: Sequence[int], scores: Sequence[Scores]) -> Places:
+    """Return the places of a graph (N, 1) with what is around each: of every hop so many neighbours, and all edges.
+
+    Each is a component of its own; scores (N): how the neighbours of each are chosen.
+    """
+    neighbours = Neighbours(view.links)
+    parts = [
+        neighbours.around(centre, fan_outs, each) for centre, each in zip(view.at[:, 0].tolist(), scores, strict=True)
+    ]
+    sizes = [len(part) for part in parts]
+    starts = np.cumsum([0, *sizes])
+    edges = [neighbours.among(part) + start for part, start in zip(parts, starts, strict=False)]
+    nodes = torch.from_numpy(np.concatenate([np.zeros(0, dtype=np.int64), *parts]))
+    found = view.features[nodes] if isinstance(view.features, Tensor) else view.features.rows(nodes)
+    links = Links.of(np.concatenate([np.zeros((2, 0), dtype=np.int64), *edges], axis=1), len(nodes))
+    components = torch.from_numpy(np.repeat(np.arange(len(parts)), sizes))
+    return Places(links, found, torch.from_numpy(starts[:-1, None].copy()), components=components)
+
+
+def contents_of(places: Places) -> dict[str, Any]:
+    """Return subgraphs as tensors and numbers."""
+    features = places.features
+    if isinstance(features, Tensor):
+        values, sparse = features, []
+    else:
+        values, sparse = features.values, [features.pattern.offsets, features.pattern.columns, features.shape[1]]
+    return {
+        "features": values,
+        "sparse": sparse,
+        "edges": torch.stack([places.links.sources, places.links.targets]),
+        "at": places.at,
+        "components": places.components,
+    }
+
+
+def places_of(contents: dict[str, Any]) -> Places:
+    """Return the subgraphs that have these contents."""
+    features, at, components = contents["features"].numpy(), contents["at"], contents["components"].numpy()
+    if contents["sparse"]:
+        offsets, columns, width = contents["sparse"]
+        features = csr_array((features, columns.numpy(), offsets.numpy()), shape=(len(offsets) - 1, width))
+    return Places.of(contents["edges"].numpy(), features, at, self_loops=False, components=components)
 
 
 def beside(samples: Samples, remembered: Sequence[Remembered]) -> Samples:
     """Return what is remembered and then some samples, in one graph: that of the samples, and the subgraphs apart."""
     if not remembered:
         return samples
-    view, kept = _whole(samples.pool), reduce(Places.beside, (each.places for each in remembered))
+    view, kept = whole_of(samples.pool), reduce(Places.beside, (each.places for each in remembered))
     ids = view.next_number + torch.arange(len(kept))
     columns = ((each.labels, each.step) for each in remembered)
     labels, step = (torch.cat(each) for each in zip(*columns, (samples.labels, samples.step), strict=True))
     return Samples(GraphPool(view.beside(kept)), torch.cat([ids, samples.ids]), labels, step)
 
 
-def _whole(pool: Pool) -> Places:
+def whole_of(pool: Pool) -> Places:
+    """Return the graph of a pool, as a copy."""
     places = pool.whole()
     assert isinstance(places, Places), "the method needs nodes"
     return places
