@@ -66,7 +66,7 @@ WIDTH, DEPTH = 256, 3
 EPOCHS = 5
 """Epochs of one measurement."""
 REMEMBERING = ("a-gem", "der", "der-pp", "er", "gem", "gss", "replay")
-REMEMBERING_NODES = (*REMEMBERING, "cgnn", "er-gnn", "sem", "ssm")
+REMEMBERING_NODES = (*REMEMBERING, "cgnn", "dmsg-stream", "er-gnn", "sem", "sem-stream", "ssm", "ssm-stream")
 """Methods that remember as many samples as they are told; others have a size of their own."""
 
 

@@ -21,6 +21,7 @@ from skeleton_cgl.scenarios.scenario import Experience, Samples
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 OF_NODES_ALONE = {"cat", "cgnn", "delome", "dmsg", "er-gnn", "evolve-gcn", "pdgnn-tem", "sem", "ssm"}
+OF_NODES_ALONE |= {"dmsg-stream", "sem-stream", "ssm-stream"}
 OF_REVEALED_TASKS = {"hat", "packnet", "piggyback"}
 SHORT = {"cat": {"steps": 2, "width": 8}, "delome": {"steps": 2, "width": 8}, "ridge": {"projection": 20}}
 

@@ -24,5 +24,6 @@ SHARED = (
     "representatives",
     "remembering",
     "reservoir",
+    "subgraph_reservoir",
     "subgraphs",
 )

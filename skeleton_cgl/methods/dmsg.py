@@ -8,7 +8,7 @@ from torch import Tensor
 from skeleton_cgl.learning.method import Method
 from skeleton_cgl.methods.diversity import unlike
 from skeleton_cgl.methods.kept_samples import KeptSamples
-from skeleton_cgl.methods.noise import Noise, variational_loss
+from skeleton_cgl.methods.noise import Noise, Strengths
 from skeleton_cgl.methods.parameters import check_number, check_whole
 from skeleton_cgl.process import seeded
 from skeleton_cgl.scenarios.scenario import Experience, Need, Samples, join
@@ -61,7 +61,8 @@ class DMSG(Method):
         if len(self.memory):
             # The same to begin with, whatever the order of lessons.
             with seeded(learner.seed_of("noise")):
-                self._learning = Noise(learner, self.noise)
+                begins_anew = learner.training.reset_optimizer and self.noise
+                self._learning = Noise(learner, {"weights": self.noise["weights"]} if begins_anew else self.noise)
 
     def step_samples(self, learner: "Learner", samples: Samples) -> Samples:  # noqa: ARG002
         if not len(self.memory):
@@ -73,15 +74,8 @@ class DMSG(Method):
     def loss(self, learner: "Learner", batch: "Batch") -> Tensor:
         if self._learning is None or not batch.sizes:
             return learner.task_loss(batch)
-        current, mean = learner.embeddings(batch.inputs).split(batch.sizes)
-        spread = self._learning.spread(mean)
-        made = mean + spread * torch.randn_like(spread)
-        of_lesson, replayed = learner.losses_of_parts(learner.head(torch.cat([current, made])), batch)
-        loss = of_lesson + self.replay * replayed
-        if self.adversarial:
-            loss = loss + self.adversarial * self._learning.told_apart(made, mean)
-        if self.variational:
-            loss = loss + self.variational * variational_loss(made, mean, spread, batch.targets[-len(made) :])
+        strengths = Strengths(self.replay, self.adversarial, self.variational)
+        loss, _ = self._learning.loss(learner, batch, strengths, torch.randn_like)
         return loss
 
     def step_done(self, learner: "Learner", batch: "Batch") -> None:  # noqa: ARG002

@@ -29,7 +29,7 @@ class Slots:
         check_whole(fewest, count=count)
         self.count = count
         self.seen = 0
-        self._drawn = 0
+        self.drawn = 0
         self._columns: dict[str, Tensor] = {}
 
     def __len__(self) -> int:
@@ -57,8 +57,8 @@ class Slots:
 
     def draw(self, learner: "Learner", most: int) -> Tensor:
         """Return (k,) slots, k = min(most, b), drawn evenly and without replacement."""
-        generator = torch.Generator().manual_seed(learner.seed_of_draw("replay", self._drawn))
-        self._drawn += 1
+        generator = torch.Generator().manual_seed(learner.seed_of_draw("replay", self.drawn))
+        self.drawn += 1
         return torch.randperm(len(self), generator=generator)[:most]
 
     def at(self, slots: Tensor, pool: Pool) -> Samples:
@@ -67,10 +67,10 @@ class Slots:
         return Samples(pool, ids, labels, step)
 
     def state(self) -> dict[str, Any]:
-        return {"seen": self.seen, "drawn": self._drawn, "columns": dict(self._columns)}
+        return {"seen": self.seen, "drawn": self.drawn, "columns": dict(self._columns)}
 
     def restore(self, state: dict[str, Any]) -> None:
-        self.seen, self._drawn, self._columns = state["seen"], state["drawn"], dict(state["columns"])
+        self.seen, self.drawn, self._columns = state["seen"], state["drawn"], dict(state["columns"])
 
 
 class Reservoir(Slots):

@@ -27,6 +27,8 @@ SMALL: dict[str, dict[str, Any]] = {
     "cat": {"count": 6, "steps": 2},
     "delome": {"count": 2, "steps": 2},
     "dmsg": {"count": 2},
+    **{key: {"count": 12, "fan_outs": [2, 2]} for key in ("ssm-stream", "sem-stream")},
+    "dmsg-stream": {"count": 9},
     "ridge": {"projection": 12},
 }
 """What makes a method quick, or its memory felt."""

@@ -29,11 +29,11 @@ class WatchedGSS(GSS):
         return found
 
     def _step_on_memory(self, learner: Learner, samples: Samples) -> None:
-        drawn = self.memory._drawn
+        drawn = self.memory.drawn
         super()._step_on_memory(learner, samples)
-        after, self.memory._drawn = self.memory._drawn, drawn
+        after, self.memory.drawn = self.memory.drawn, drawn
         self.stepped.append(self.memory.at(self.memory.draw(learner, self.replayed), samples.pool))
-        assert self.memory._drawn == after
+        assert self.memory.drawn == after
 
 
 WATCHED = f"{__name__}:WatchedGSS"
@@ -73,14 +73,14 @@ def test_a_score_is_one_more_than_the_largest_cosine(small: Path) -> None:
         small_learner(scenario, "gss", {"replayed": 2, "count": 5, "directions": 9}), scenario, *ORDER
     )
     samples = lesson(scenario, *ORDER).training
-    drawn = learner.method.memory._drawn
+    drawn = learner.method.memory.drawn
     found = learner.method.scores(learner, samples.select(torch.arange(6)))
 
     def gradient(of: Samples) -> np.ndarray:
         learner.backbone.eval()
         return learner.gradient_of(learner.task_loss(learner.batch(of))).double().numpy()
 
-    learner.method.memory._drawn = drawn
+    learner.method.memory.drawn = drawn
     slots = learner.method.memory.draw(learner, 5)
     directions = [gradient(learner.method.memory.at(slots[rows], samples.pool)) for rows in ([0, 1], [2, 3])]
     for row, score in enumerate(found):

@@ -41,7 +41,7 @@ class StreamScenario:
         self.problem: Problem = OneClass()
         self.facts = Facts("graph", {"features": FEATURES})
         self.default: Order = tuple((label, label + 1) for label in range(0, CLASSES, 2))
-        self.offers: frozenset[Need] = frozenset()
+        self.offers: frozenset[Need] = frozenset(["nodes", "one class"])
         # Not by how often it is examined: a segment names its own batches.
         self.digest = f"stream {seed}"
         self._every, self._seed = every, seed
