@@ -96,6 +96,11 @@ def _for_nodes(name: str, method: str = "twp", **parameters: Any) -> Case:
     return Case(words, method, {"name": name, **parameters}, {"kind": _made_up("nodes")})
 
 
+def _streamed(name: str, **parameters: Any) -> Case:
+    words = _words(f"stream {name}", parameters)
+    return Case(words, {"name": name, **parameters}, {"name": "gcn", "width": 4}, {"kind": _made_up("stream")})
+
+
 def _sets(kind: str, data: str, method: Any = "bare", **fields: Any) -> Case:
     """Return a case on small links or graphs, all drawn at random."""
     by_setting = {"domain-il": _DOMAIN_ORDER, "time-il": {"tasks": "default"}}
@@ -213,6 +218,9 @@ CASES = (
     _graph(_made_up("links"), orders=_DOMAIN_ORDER),
     _graph(_made_up("links"), "lwf", _DOMAIN_ORDER),
     _graph(_made_up("stream")),
+    _streamed("ssm-stream", count=20, fan_outs=[3, 2]),
+    _streamed("sem-stream", count=20, fan_outs=[3, 2]),
+    _streamed("dmsg-stream", count=9),
     _graph(_made_up("whole_graphs"), "twp"),
     _sets("link", "links", "replay"),
     _sets("link", "links", "lwf", setting="task-il", features="degrees"),
