@@ -103,6 +103,11 @@ def test_every_pick_is_the_farthest_from_those_before_and_no_two_are_the_same(co
         assert found[place] == max(least, key=least.__getitem__)
 
 
+def test_picks_of_samples_that_are_all_alike_are_distinct() -> None:
+    found = farthest_first(torch.full((9, 3), 1 / 3), torch.arange(9) % 3, 5).tolist()
+    assert len(set(found)) == len(found) == 5
+
+
 @pytest.mark.parametrize("batch", [8, 5, 1])
 def test_half_of_every_batch_is_offered_and_no_more_is_kept_than_asked_for(batch: int) -> None:
     learner = learned(WATCHED, batch=batch, count=9)

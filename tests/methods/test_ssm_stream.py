@@ -14,7 +14,7 @@ from skeleton_cgl.errors import InputError
 from skeleton_cgl.graphs.graph import Graph, make_graph
 from skeleton_cgl.learning.learner import Batch, Learner
 from skeleton_cgl.learning.method import make_method
-from skeleton_cgl.learning.state import to_bytes
+from skeleton_cgl.learning.state import from_bytes, to_bytes
 from skeleton_cgl.methods.ssm_stream import SSMStream
 from skeleton_cgl.registry import METHODS
 from skeleton_cgl.scenarios.made_up import made_up_clips
@@ -264,6 +264,21 @@ def test_a_graph_is_copied_once_and_only_who_enters_is_cut_out(monkeypatch: pyte
     # One for the method, and one where the backbone's arrangement is made.
     assert len(copies) <= 2
     assert 5 <= len(cut) < len(training) / 2
+
+
+def test_who_is_restored_replays_what_the_state_has_and_not_what_it_had_before() -> None:
+    """Both were taught the same classes by as many nodes, so that nothing but the nodes themselves tells them apart."""
+    scenario = nodes()
+    parameters = {"count": 40, "fan_outs": (3, 2)}
+    first, other = (lessons_of(scenario)[0].training.select(rows) for rows in torch.arange(16).split(8))
+    assert first.labels.unique().tolist() == other.labels.unique().tolist()
+    learners = [learner_of(scenario, "ssm-stream", parameters) for _ in range(2)]
+    for learner, samples in zip(learners, (first, other), strict=True):
+        learner.learn(stream_of(samples), 0)
+        assert learner.method.memory.batch(learner, 100) is learner.method.memory.batch(learner, 100)
+    learners[1].restore(from_bytes(to_bytes(learners[0].state())))
+    batches = [learner.method.memory.batch(learner, 100) for learner in learners]
+    assert torch.equal(*(batch.inputs.dense_features for batch in batches))
 
 
 @pytest.mark.parametrize("method", NAMES)
