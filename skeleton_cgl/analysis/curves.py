@@ -5,12 +5,21 @@ inside one repeat and averaged over repeats afterwards. Of orders of different l
 averaged at a step.
 """
 
+from collections.abc import Iterator
+from itertools import chain
+
 import numpy as np
 import pandas as pd
 
 from skeleton_cgl.analysis.disparity import ONE_ORDER, expected_opd
 from skeleton_cgl.analysis.finals import Finals, final_accuracies
-from skeleton_cgl.analysis.performance import accuracy_matrices, average_accuracy, run_columns, runs
+from skeleton_cgl.analysis.performance import (
+    accuracy_matrices,
+    average_accuracy,
+    run_columns,
+    runs,
+    stream_accuracies,
+)
 from skeleton_cgl.analysis.scores import Scores
 from skeleton_cgl.engine.draws import FLOORS
 from skeleton_cgl.errors import InputError
@@ -21,11 +30,14 @@ def accuracy_by_step(scores: Scores) -> pd.DataFrame:
     """Return one row per learner and step k: AA_k as mean, lowest, quartiles and highest over the orders.
 
     The columns are learner, step, AA, lowest, lower_quartile, upper_quartile, highest; each is the mean over repeats.
+    Of a stream, steps are its examinations, and AA is over all its tasks.
     """
     scores = scores.ordinary()
     averages = np.full(scores.test.shape[:2], np.nan)
     for alike, matrix in accuracy_matrices(scores):
         averages[alike, : matrix.shape[-1]] = average_accuracy(matrix)
+    for alike, by_time in stream_accuracies(scores):
+        averages[alike, : by_time.shape[1]] = by_time.mean(axis=-1)
     run, step = np.nonzero(np.arange(scores.test.shape[1]) < scores.steps[:, None])
     rows = pd.DataFrame({"learner": scores.learner[run], "step": step + 1, "repeat": scores.repeat[run]})
     by_repeat = rows.assign(AA=averages[run, step]).groupby(["learner", "step", "repeat"], sort=False)["AA"]
@@ -37,13 +49,15 @@ def accuracy_by_step(scores: Scores) -> pd.DataFrame:
 def mean_accuracy_matrices(scores: Scores, order: Order | None = None) -> pd.DataFrame:
     """Return one row per learner, step and position ≤ step: accuracy, the mean of a[step, position] over runs.
 
-    The runs are those of all orders, or of one; refused is an order that was not run.
+    The runs are those of all orders, or of one; refused are an order that was not run, and streams.
     """
     scores = scores.ordinary()
     if order is not None:
         scores = scores.where(lambda run: run.order == order)
         if not scores.runs:
             raise InputError(f"order {describe(order)} was not run")
+    if scores.has_streams:
+        raise InputError("a stream is not examined after each of its tasks; there is no step for each to show")
     rows = []
     for alike, matrices in accuracy_matrices(scores):
         step, position = np.tril_indices(matrices.shape[-1])
@@ -92,19 +106,25 @@ def orders_by_repeat(scores: Scores) -> pd.DataFrame:
     """Return one row per ordinary run and position: the columns RUN, AA, validation_AA, position, a[B, position]."""
     scores = scores.ordinary()
     rows = []
-    both = zip(accuracy_matrices(scores), accuracy_matrices(scores, "validation"), strict=True)
-    for (alike, matrices), (_, on_validation) in both:
-        length = matrices.shape[-1]
+    both = zip(_in_the_end(scores, "test"), _in_the_end(scores, "validation"), strict=True)
+    for (alike, finals), (_, on_validation) in both:
+        length = finals.shape[-1]
         of_runs = run_columns(scores).iloc[np.repeat(alike, length)]
         rows.append(
             of_runs.assign(
-                AA=np.repeat(average_accuracy(matrices)[:, -1], length),
-                validation_AA=np.repeat(average_accuracy(on_validation)[:, -1], length),
+                AA=np.repeat(finals.mean(axis=-1), length),
+                validation_AA=np.repeat(on_validation.mean(axis=-1), length),
                 position=np.tile(np.arange(1, length + 1), len(alike)),
-                accuracy=matrices[:, -1].reshape(-1),
+                accuracy=finals.reshape(-1),
             )
         )
     return pd.concat(rows, ignore_index=True)
+
+
+def _in_the_end(scores: Scores, queries: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the places (n,) of runs of one shape among all, and a (n, B) in the end, of tasks by position."""
+    for alike, by_step in chain(accuracy_matrices(scores, queries), stream_accuracies(scores, queries)):
+        yield alike, by_step[:, -1]
 
 
 def _by_order(finals: Finals) -> list[np.ndarray]:

@@ -25,8 +25,9 @@ from matplotlib.figure import Figure
 from skeleton_cgl.analysis.names import LearnerName, name_learners
 from skeleton_cgl.analysis.results import Results
 from skeleton_cgl.analysis.scores import Scores
-from skeleton_cgl.analysis.words import Wording
+from skeleton_cgl.analysis.words import Wording, data_fields
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.scenarios.lessons import Order, parse
 
 Value = TypeVar("Value")
 Kind = Literal["both", "task", "class", "domain"]
@@ -76,11 +77,19 @@ class StudyFigure(ABC, Generic[Value]):
 
 def study_names(several: Sequence[Results]) -> list[str]:
     """Return a name for each study: its data set's, or if two are of one data set, the store's and its own."""
-    scenarios = [results.spec.get("scenario", {}) for results in several]
+    scenarios = [data_fields(results.study) for results in several]
     data = [each.get("dataset") or Path(each.get("data", "synthetic")).stem for each in scenarios]
     if len(set(data)) == len(data):
         return data
     return [f"{results.path.stem}: {results.study.name}" for results in several]
+
+
+def order_of(text: str | None) -> Order | None:
+    """Return an order that an option names; refuse what is none."""
+    try:
+        return None if text is None else parse(text)
+    except ValueError as error:
+        raise InputError(f"order {text!r}: expected tasks such as '0,1 > 4,5 > 2,3'") from error
 
 
 def names_in(scores: Scores) -> tuple[LearnerName, ...]:

@@ -149,6 +149,11 @@ class Findings:
         """Whether the study is one of skeletons, or not known; others are shown as graph benchmarks have it."""
         return self.words.average == "AA"
 
+    @property
+    def in_the_end(self) -> str:
+        """When a run is over, in words."""
+        return "at the end of the stream" if self.scores.has_streams else "after the last task"
+
     @cached_property
     def share_orders(self) -> bool:
         """Whether the repeats of every learner share their orders, and so their tasks."""

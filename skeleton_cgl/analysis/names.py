@@ -154,7 +154,7 @@ def with_names(frame: pd.DataFrame, learners: Iterable[LearnerRow]) -> pd.DataFr
 
 def point_text(point: Values) -> str:
     """Return the point of a sweep as text, `width=32, depth=2`; what the names of components tell is left out."""
-    return ", ".join(f"{short(field)}={_text(value)}" for field, value in point if field not in _TOLD)
+    return ", ".join(f"{short(field)}={value_text(value)}" for field, value in point if field not in _TOLD)
 
 
 def short(field: str) -> str:
@@ -202,7 +202,7 @@ def _by_parameters(components: Sequence[ComponentRow]) -> list[str]:
     names = dict.fromkeys(name for parameters in given for name in parameters)
     differing = [name for name in names if len({repr(parameters.get(name)) for parameters in given}) > 1]
     return [
-        ", ".join(f"{name}={_text(parameters[name])}" for name in differing if name in parameters)
+        ", ".join(f"{name}={value_text(parameters[name])}" for name in differing if name in parameters)
         for parameters in given
     ]
 
@@ -221,7 +221,11 @@ def _stem(name: str) -> str:
     return name.rpartition(":")[2] if ":" in name else PurePath(name).stem
 
 
-def _text(value: Any) -> str:
+def value_text(value: Any) -> str:
+    """Return a plain value in few letters; of a choice that has a name, such as a transition, that and its fields."""
+    if isinstance(value, dict) and "name" in value:
+        fields = [f"{field}={value_text(own)}" for field, own in value.items() if field != "name"]
+        return " ".join([str(value["name"]), *fields])
     return f"{value:g}" if isinstance(value, float) and math.isfinite(value) else str(value)
 
 

@@ -23,8 +23,11 @@ RUN = ["learner", "repeat", "noise", "floor", "kind", "order"]
 """The columns that name a run."""
 DEFINITIONS = ("max", "diagonal")
 SIGNS = ("forgetting", "cglb")
+STREAMED = ["A_AUC", "A_AUC_pooled", "AF_s"]
+"""What is said of runs of streams alone."""
 JOINT = "joint"
 """The method that is given all tasks so far, as studies name it."""
+_BY_CLASS = ("accuracy", "class")
 
 
 def task_accuracies(
@@ -114,6 +117,11 @@ def accuracy_matrices(scores: Scores, queries: str = "test") -> Iterator[tuple[n
     return _by_shape(scores, queries, streams=False)
 
 
+def stream_accuracies(scores: Scores, queries: str = "test") -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the places (n,) of runs of streams among all, and a (n, S, B): accuracy at S examinations on B tasks."""
+    return _by_shape(scores, queries, streams=True)
+
+
 def _by_shape(scores: Scores, queries: str, streams: bool) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield the places (n,) of runs of B tasks that were examined S times, and their accuracies on tasks (n, S, B)."""
     values, weights = _values(scores, queries), scores.weights(queries)
@@ -133,16 +141,18 @@ def _values(scores: Scores, queries: str) -> np.ndarray:
 
 def runs(scores: Scores, definition: str = "max", sign: str = "forgetting") -> pd.DataFrame:
     """Return one row per run: the columns RUN, then AA, AF, bound and validation_AA after the last step; AP, which is
-    AA as graph benchmarks call it, AF_diagonal, INT and FWT.
+    AA as graph benchmarks call it, AF_diagonal, INT and FWT; the columns STREAMED.
 
     INT is against the run of Joint (`joint_of`) of the same repeat, order and noise, NaN for Joint itself and where
     there is none; FWT is against the untrained learner, NaN where it was not asked. bound is Theorem 1 with the run's
     own a[B, B]; with the sign "cglb" it is negated like AF, and bounds from below. Of a stream, AF is the mean over
     tasks of the best at an earlier examination less what is left at the last; it has no diagonal, no bound, no INT and
-    no FWT.
+    no FWT. A_AUC is the mean over examinations of the mean over tasks, A_AUC_pooled that of the accuracy on all queries
+    (`pooled_accuracy`), and AF_s is AF with the last examination among those that can be the best (DRIFT).
     """
     results = np.empty((len(scores.runs), 4))
     diagonal, intransigences, transfers = np.full((3, len(scores.runs)), np.nan)
+    streamed = np.full((len(STREAMED), len(scores.runs)), np.nan)
     joint_run = _joint_runs(scores)
     for alike, matrix in accuracy_matrices(scores):
         diagonal[alike] = average_forgetting(matrix, "diagonal", sign)[:, -1]
@@ -158,15 +168,19 @@ def runs(scores: Scores, definition: str = "max", sign: str = "forgetting") -> p
         results[alike, :3] = np.stack([average, forgetting, bound], axis=1)
     for alike, matrix in accuracy_matrices(scores, "validation"):
         results[alike, 3] = average_accuracy(matrix)[:, -1]
-    for alike, by_time in _by_shape(scores, "test", streams=True):
-        forgetting = _stream_forgetting(by_time) if definition == "max" else np.full(len(alike), np.nan)
+    for alike, by_time in stream_accuracies(scores):
+        forgetting = _earlier_forgetting(by_time) if definition == "max" else np.full(len(alike), np.nan)
         results[alike, 0] = by_time[:, -1].mean(axis=-1)
         results[alike, 1] = forgetting if sign == "forgetting" else -forgetting
         results[alike, 2] = np.nan
-    for alike, by_time in _by_shape(scores, "validation", streams=True):
+        along, lost = by_time.mean(axis=(1, 2)), stream_forgetting(by_time)
+        pooled = pooled_accuracy(scores, alike).mean(axis=1)
+        streamed[:, alike] = along, pooled, lost if sign == "forgetting" else -lost
+    for alike, by_time in stream_accuracies(scores, "validation"):
         results[alike, 3] = by_time[:, -1].mean(axis=-1)
     found = run_columns(scores).assign(**dict(zip(("AA", "AF", "bound", "validation_AA"), results.T, strict=True)))
-    return found.assign(AP=found["AA"], AF_diagonal=diagonal, INT=intransigences, FWT=transfers)
+    found = found.assign(AP=found["AA"], AF_diagonal=diagonal, INT=intransigences, FWT=transfers)
+    return found.assign(**dict(zip(STREAMED, streamed, strict=True)))
 
 
 def joint_of(learner: LearnerRow, learners: Iterable[LearnerRow]) -> LearnerRow | None:
@@ -212,7 +226,30 @@ def _untrained(scores: Scores, places: np.ndarray) -> np.ndarray:
     return _task_means(scores.untrained[places, None], members, weighing)[:, 0]
 
 
-def _stream_forgetting(by_time: np.ndarray) -> np.ndarray:
+def stream_forgetting(by_time: np.ndarray) -> np.ndarray:
+    """Return (n,): AF_s = mean over tasks of max over s ≤ S of a[s, j] − a[S, j], from a (n, S, B) (DRIFT).
+
+    Positive means forgotten; what is best at the last examination is not.
+    """
+    forgotten: np.ndarray = (by_time.max(axis=1) - by_time[:, -1]).mean(axis=-1)
+    return forgotten
+
+
+def pooled_accuracy(scores: Scores, places: np.ndarray) -> np.ndarray:
+    """Return (n, S): the share of all test queries that runs of one shape answered rightly, at each examination.
+
+    It follows from the accuracies of units and their numbers of queries; NaN where these are not known, or the metric
+    is none of which it follows: the accuracy of a domain, unless micro, counts the classes in it alike.
+    """
+    steps = int(scores.steps[places[0]])
+    if scores.asked is None or not (scores.metric == "micro_accuracy" or (scores.metric, scores.unit) == _BY_CLASS):
+        return np.full((len(places), steps), np.nan)
+    everything = [[[unit for task in scores.runs[place].order for unit in task]] for place in places]
+    members = _members(everything, len(scores.units))
+    return _task_means(scores.test[places, :steps], members, scores.asked[places, 0][:, None])[..., 0]
+
+
+def _earlier_forgetting(by_time: np.ndarray) -> np.ndarray:
     """Return (n,): mean over tasks of max over s < S of a[s, j] − a[S, j], from a (n, S, B); NaN where S = 1."""
     if by_time.shape[1] < 2:
         return np.full(len(by_time), np.nan)

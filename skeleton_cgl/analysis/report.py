@@ -165,8 +165,9 @@ def scatter_data(scores: Scores, words: Wording = OF_SKELETONS) -> dict[str, Any
     """Return what the page's script draws, as plain values: a point per ordinary run, its columns lists of one length.
 
     AA, AF and the accuracies per class are fractions with four decimals, None where not defined; `method`, `backbone`
-    and `order` are places in the lists of that name, and a bound is the line of Theorem 1 for so many tasks. `words` is
-    how the page calls them.
+    and `order` are places in the lists of that name, and a bound is the line of Theorem 1 for so many tasks, none for
+    streams. `words` is how the page calls them.
+
     """
     ordinary = scores.ordinary()
     points = runs(ordinary)
@@ -175,7 +176,7 @@ def scatter_data(scores: Scores, words: Wording = OF_SKELETONS) -> dict[str, Any
     places = {name.place: place for place, name in enumerate(methods)}
     settings = settings_of(names.values())
     orders = {order: place for place, order in enumerate(dict.fromkeys(points["order"]))}
-    lengths = {len(order) for order in orders} - {1}
+    lengths = set() if scores.has_streams else {len(order) for order in orders} - {1}
     ends = np.array([0.0, 1.0])
     return {
         "words": {

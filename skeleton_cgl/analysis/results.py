@@ -12,17 +12,17 @@ import pandas as pd
 
 from skeleton_cgl.analysis.disparity import disparity
 from skeleton_cgl.analysis.names import name_learners, numbered, settings_of, with_names
-from skeleton_cgl.analysis.performance import accuracies, runs
+from skeleton_cgl.analysis.performance import STREAMED, accuracies, runs
 from skeleton_cgl.analysis.scores import Costs, ScoredRun, Scores, choose
 from skeleton_cgl.analysis.words import Wording, unit_kind, wording
 from skeleton_cgl.engine.record import Kept
-from skeleton_cgl.engine.rows import LearnerRow, RunRow
+from skeleton_cgl.engine.rows import LearnerRow, RunRow, StudyRow
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.scenarios.lessons import Order, UnitKind
-from skeleton_cgl.scenarios.measures import QUERIED, untrained
+from skeleton_cgl.scenarios.measures import QUERIED, SIZE, untrained
 
-PER_RUN = ["AA", "AF", "bound", "validation_AA", "AP", "AF_diagonal", "INT", "FWT"]
+PER_RUN = ["AA", "AF", "bound", "validation_AA", "AP", "AF_diagonal", "INT", "FWT", *STREAMED]
 _ENDS = ("", "_std", "_cross", "_cross_std", "_floor", "_floor_splits", "_floor_both")
 PER_DISPARITY = [
     *(f"{measure}{end}" for measure in ("AOPD", "MOPD") for end in _ENDS),
@@ -53,7 +53,7 @@ class Results:
             complete, missing = _parted(planned, scores.keys())
             to_go_by, self.left_out = _to_go_by(planned, complete, learners)
             unit = unit_kind(self.study, {run.kind for run in planned})
-            asked = _asked(opened, metric, to_go_by, len(self.study.units), unit)
+            asked, trained = _numbers(opened, metric, to_go_by, len(self.study.units), unit)
             costs = _costs(opened, to_go_by)
             before = _untrained(opened, metric, to_go_by, len(self.study.units)) if unit == "domain" else None
         self.path = Path(store)
@@ -64,14 +64,15 @@ class Results:
         self.scores = Scores(
             learners,
             self.study.units,
-            tuple(map(_scored, to_go_by)),
+            tuple(_scored(self.study, run) for run in to_go_by),
             *_values(to_go_by, scores, len(self.study.units)),
             metric,
             asked,
-            tuple(_scored(run) for run in missing if run.noise == 0),
+            tuple(_scored(self.study, run) for run in missing if run.noise == 0),
             unit,
             before,
             costs,
+            trained,
         )
 
     @cached_property
@@ -123,7 +124,8 @@ class Results:
     def runs(self) -> pd.DataFrame:
         """Return one row per run: AA, AF, the bound of Theorem 1, and AA on validation; AP, AF_diagonal, INT, FWT.
 
-        INT is empty without a run of Joint to hold it against, FWT without domains; see `performance.runs`.
+        Then, of streams, A_AUC, A_AUC_pooled and AF_s. INT is empty without a run of Joint to hold it against, FWT
+        without domains; see `performance.runs`.
         """
         return self._shown(runs(self.scores), PER_RUN)
 
@@ -171,16 +173,19 @@ def _kept_numbers(kept: Kept | None) -> tuple[float, float, float]:
     return kept.samples, kept.floats, kept.bytes
 
 
-def _scored(run: RunRow) -> ScoredRun:
-    examinations = None if len(run.keys) == len(run.order) else len(run.keys)
+def _scored(study: StudyRow, run: RunRow) -> ScoredRun:
+    examinations = None if study.lessons_are_tasks(run) else len(run.keys)
     return ScoredRun(run.learner, run.repeat, run.noise, run.kind, run.order, examinations, run.floor)
 
 
-def _asked(store: Store, metric: str, runs: list[RunRow], units: int, unit: UnitKind) -> np.ndarray:
-    """Return (N, 2, U): the number of test and of validation queries of every run.
+def _numbers(
+    store: Store, metric: str, runs: list[RunRow], units: int, unit: UnitKind
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return (N, 2, U) the number of test and of validation queries of every run, and (N, U) of training samples.
 
-    It is read from one record for every split: learners have their own, repeats, the noise floors that draw splits,
-    and, where units are labels, whose nodes may be divided task by task, the tasks of an order.
+    Of those only streams tell; None for others. All are read from one record for every split: learners have their own,
+    repeats, the noise floors that draw splits, and, where units are labels, whose nodes may be divided task by task,
+    the tasks of an order.
     """
     drawn_anew = ("splits", "both")
     splits = [
@@ -192,10 +197,14 @@ def _asked(store: Store, metric: str, runs: list[RunRow], units: int, unit: Unit
         for run in runs
     ]
     keys = {split: run.keys[-1] for split, run in zip(splits, runs, strict=True)}
-    asked = {
-        record.key: [record.measure(part, metric).asked for part in QUERIED] for record in store.records(keys.values())
-    }
-    return np.array([asked[keys[split]] for split in splits], dtype=int).reshape(len(runs), len(QUERIED), units)
+    asked, trained = {}, {}
+    for record in store.records(keys.values()):
+        asked[record.key] = [record.measure(part, metric).asked for part in QUERIED]
+        trained[record.key] = next((score.asked for score in record.scores if score.metric == SIZE), None)
+    queries = np.array([asked[keys[split]] for split in splits], dtype=int).reshape(len(runs), len(QUERIED), units)
+    samples = [trained[keys[split]] for split in splits]
+    known = [numbers for numbers in samples if numbers is not None]
+    return queries, np.array(known) if known and len(known) == len(runs) else None
 
 
 def _parted(planned: list[RunRow], done: Collection[str]) -> tuple[list[RunRow], list[RunRow]]:

@@ -77,7 +77,8 @@ class Scores:
     number; units are the names of what orders arrange. asked (N, 2, U): the number of test and of validation queries
     behind the values of every run; None where it is not known. missing: ordinary runs that are planned, not finished.
     unit: what the units are. untrained (N, U): the test values of a learner that has not learned yet; NaN where it was
-    not asked, None where nobody was. costs: what every run cost; None where nothing is known of it.
+    not asked, None where nobody was. costs: what every run cost; None where nothing is known of it. trained (N, U): the
+    number of training samples of every unit, which streams tell; None for others.
 
     Refused: arrays of another shape, a run given twice, a learner or a unit that is not there, an unknown kind of
     order, a run of a noise floor that does not say of which, a micro metric without the numbers of queries.
@@ -94,6 +95,7 @@ class Scores:
     unit: UnitKind = "class"
     untrained: np.ndarray | None = None
     costs: Costs | None = None
+    trained: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         steps = max((run.steps for run in self.runs), default=0)
@@ -104,9 +106,10 @@ class Scores:
         if self.asked is not None and self.asked.shape != (len(self.runs), 2, len(self.units)):
             wanted = (len(self.runs), 2, len(self.units))
             raise InputError(f"scores: asked: expected (runs, parts, units) {wanted}, found {self.asked.shape}")
-        if self.untrained is not None and self.untrained.shape != (len(self.runs), len(self.units)):
-            each = (len(self.runs), len(self.units))
-            raise InputError(f"scores: untrained: expected (runs, units) {each}, found {self.untrained.shape}")
+        for name, of_units in (("untrained", self.untrained), ("trained", self.trained)):
+            if of_units is not None and of_units.shape != (len(self.runs), len(self.units)):
+                each = (len(self.runs), len(self.units))
+                raise InputError(f"scores: {name}: expected (runs, units) {each}, found {of_units.shape}")
         if self.costs is not None and len(self.costs) != len(self.runs):
             raise InputError(f"scores: costs: expected those of {len(self.runs)} runs, found {len(self.costs)}")
         if self.is_micro and self.asked is None:
@@ -130,6 +133,11 @@ class Scores:
     def is_micro(self) -> bool:
         """Whether a task's value is the share of its queries answered rightly, and not the mean of its units'."""
         return self.metric.startswith("micro")
+
+    @property
+    def has_streams(self) -> bool:
+        """Whether there are runs of streams, examined at other times than after each task."""
+        return any(run.examinations is not None for run in self.runs)
 
     def weights(self, queries: str = "test") -> np.ndarray | None:
         """Return what every unit weighs (N, U) in the value of its task: its number of queries; None for all alike."""
@@ -182,6 +190,7 @@ class Scores:
             asked=asked,
             untrained=untrained,
             costs=None if self.costs is None else self.costs.chosen(places),
+            trained=None if self.trained is None else self.trained[places],
         )
 
     def where(self, wanted: Callable[[ScoredRun], bool]) -> "Scores":
@@ -225,6 +234,7 @@ def joined(several: Sequence[Scores]) -> Scores:
     asked = [each.asked for each in several if each.asked is not None]
     untrained = [each.untrained for each in several if each.untrained is not None]
     costs = [each.costs for each in several if each.costs is not None]
+    trained = [each.trained for each in several if each.trained is not None]
     return replace(
         first,
         runs=tuple(run for each in several for run in each.runs),
@@ -234,6 +244,7 @@ def joined(several: Sequence[Scores]) -> Scores:
         missing=tuple(run for each in several for run in each.missing),
         untrained=np.concatenate(untrained) if len(untrained) == len(several) else None,
         costs=_joined_costs(costs) if len(costs) == len(several) else None,
+        trained=np.concatenate(trained) if len(trained) == len(several) else None,
     )
 
 

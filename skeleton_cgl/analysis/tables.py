@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from skeleton_cgl.analysis.metric import Findings, Metric, MetricColumn
-from skeleton_cgl.analysis.names import LearnerName, name_learners, short
+from skeleton_cgl.analysis.names import LearnerName, name_learners, short, value_text
 from skeleton_cgl.analysis.scores import Scores
 from skeleton_cgl.analysis.table import Cell, Column, Table, percent, word
 from skeleton_cgl.analysis.variance import FACTORS, mean_variance_explained
@@ -24,6 +24,8 @@ STANDARD = ("counts", "performance", "disparity", "floor", "mixed")
 """The metrics of a table that says no columns, in their sequence; those of installed packages follow."""
 OF_GRAPHS = ("counts", "AP", "AF", "AF diagonal", "INT", "FWT", "disparity", "floor", "mixed")
 """The same, where the study is not one of skeletons."""
+_PER_TASK = ("AF diagonal", "INT", "FWT")
+"""What a stream has not: it is not examined after each task."""
 
 
 def default_level(scores: Scores) -> str:
@@ -48,9 +50,9 @@ def learned_one_by_one(scores: Scores) -> bool:
 def study_table(findings: Findings, columns: Sequence[str] = (), further: Sequence[str] = ()) -> Table:
     """Return the table of a study, in percent, a row per learner.
 
-    columns: headings, or metrics by name, `module:Class` or file; by default those of STANDARD, or OF_GRAPHS, and of
-    installed packages that are not empty, and the published ones if there is something to set beside. further: metrics
-    after those. Refused: a column that is not known.
+    columns: headings, or metrics by name, `module:Class` or file; by default those of STANDARD, or OF_GRAPHS, of
+    streams, and of installed packages that are not empty, and the published ones if there is something to set beside.
+    further: metrics after those. Refused: a column that is not known.
     """
     chosen = _chosen(columns, findings) if columns else _standard(findings)
     chosen += [column for name in further for column in _metric(name).columns(findings)]
@@ -90,7 +92,8 @@ def performance_table(scores: Scores, study: StudyRow | None = None) -> Table:
     Where the study is not one of skeletons: AP in the place of AA, and all else that graph benchmarks report.
     """
     findings = Findings(scores, "class", study)
-    average, *further = ("AA",) if findings.is_of_skeletons else ("AP", "AF diagonal", "INT", "FWT")
+    average, *further = ("AA",) if findings.is_of_skeletons else ("AP", *_PER_TASK)
+    further = ["stream"] if scores.has_streams else further
     ends = [f"{measure}{part}" for measure in (average, "AF") for part in ("", " lowest", " highest")]
     chosen = _without_empty(_chosen(["orders", "repeats", *ends, *further], findings))
     table = study_table(findings, [column.column.heading for column in chosen])
@@ -141,9 +144,16 @@ def _metric(name: str) -> Metric:
 
 
 def _standard(findings: Findings) -> list[MetricColumn]:
+    usual: tuple[str, ...] = STANDARD if findings.is_of_skeletons else OF_GRAPHS
     installed = [name for name in METRICS.names() if not METRICS.is_built_in(name)]
-    usual = STANDARD if findings.is_of_skeletons else OF_GRAPHS
+    usual = _of_streams(usual) if findings.scores.has_streams else usual
     return _without_empty(_chosen([*usual, *(["published"] if findings.beside else []), *installed], findings))
+
+
+def _of_streams(usual: Sequence[str]) -> tuple[str, ...]:
+    """Return the metrics of a table of streams: their own before the disparity, and none of a step per task."""
+    before = usual.index("disparity")
+    return (*(name for name in usual[:before] if name not in _PER_TASK), "stream", *usual[before:])
 
 
 def _without_empty(columns: Iterable[MetricColumn]) -> list[MetricColumn]:
@@ -185,5 +195,5 @@ def _head(names: Sequence[LearnerName]) -> list[list[tuple[Column, Cell]]]:
 
 
 def _plain(value: Any) -> Cell:
-    number = value if isinstance(value, int | float | str) and not isinstance(value, bool) else str(value)
-    return Cell(str(value), (number,))
+    number = value if isinstance(value, int | float | str) and not isinstance(value, bool) else value_text(value)
+    return Cell(str(number), (number,))

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from skeleton_cgl.engine.rows import StudyRow
+from skeleton_cgl.config import put
+from skeleton_cgl.engine.rows import StudyRow, Values
 from skeleton_cgl.scenarios.lessons import UnitKind
 
 PLURAL: dict[UnitKind, str] = {"class": "classes", "label": "labels", "domain": "domains", "period": "periods"}
@@ -55,15 +56,25 @@ OF_SKELETONS = Wording()
 
 def wording(study: StudyRow | None, unit: UnitKind, metric: str) -> Wording:
     """Return the words for a study that goes by a metric; those of skeletons where the study is not known."""
-    of_skeletons = study is None or scenario_fields(study).get("kind", "skeleton") == "skeleton"
+    of_skeletons = study is None or data_fields(study).get("kind", "skeleton") == "skeleton"
     score = _SCORES.get(metric, metric.replace("_", " "))
     return Wording(unit, "AA" if of_skeletons else "AP", score)
 
 
-def scenario_fields(study: StudyRow) -> dict[str, Any]:
-    """Return what a study file says of its scenario."""
-    fields: dict[str, Any] = json.loads(study.spec).get("scenario", {})
+def scenario_fields(study: StudyRow, point: Values = ()) -> dict[str, Any]:
+    """Return what a study file says of its scenario, at a point of its sweep."""
+    spec: dict[str, Any] = {"scenario": json.loads(study.spec).get("scenario", {})}
+    for path, value in point:
+        if path.split(".")[0] == "scenario":
+            put(spec, path, value)
+    fields: dict[str, Any] = spec["scenario"]
     return fields
+
+
+def data_fields(study: StudyRow) -> dict[str, Any]:
+    """Return what a study file says of where samples come from: its scenario, or the one that it streams."""
+    fields = scenario_fields(study)
+    return dict(fields.get("of", {})) if study.is_stream else fields
 
 
 def unit_kind(study: StudyRow, kinds: Iterable[str]) -> UnitKind:
@@ -75,7 +86,7 @@ def unit_kind(study: StudyRow, kinds: Iterable[str]) -> UnitKind:
     if "domain" in kinds:
         return "domain"
     labels = "average_precision" in study.metrics
-    return _BY_SETTING.get(str(scenario_fields(study).get("setting")), "label" if labels else "class")
+    return _BY_SETTING.get(str(data_fields(study).get("setting")), "label" if labels else "class")
 
 
 def worded(text: str, unit: UnitKind) -> str:

@@ -1,6 +1,7 @@
 """What comes out of the store about studies: frozen rows. Identity is data here; how a thing is called is decided when
 it is shown."""
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,6 +72,18 @@ class StudyRow:
     metrics: tuple[str, ...] = ("accuracy",)
     created: str = ""
     notes: tuple[str, ...] = ()
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether its scenario is `kind: stream`, examined at times of its own."""
+        return bool(json.loads(self.spec).get("scenario", {}).get("kind") == "stream")
+
+    def lessons_are_tasks(self, run: RunRow) -> bool:
+        """Return whether a run learns a task of its order with every stage, and not a piece of a stream.
+
+        Of a scenario of a user's own nothing but the number of stages tells.
+        """
+        return not self.is_stream and len(run.keys) == len(run.order)
 
 
 @dataclass(frozen=True)

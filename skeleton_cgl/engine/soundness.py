@@ -11,7 +11,7 @@ import numpy as np
 
 from skeleton_cgl.engine.draws import FLOORS
 from skeleton_cgl.engine.record import Kept, Record
-from skeleton_cgl.engine.rows import PlannedStudy, RunRow
+from skeleton_cgl.engine.rows import PlannedStudy, RunRow, StudyRow
 from skeleton_cgl.scenarios.lessons import Order, Task, describe
 from skeleton_cgl.scenarios.measures import QUERIED, Measure
 
@@ -115,7 +115,7 @@ def check_study(planned: PlannedStudy) -> None:
         runs.add(identity)
         for step, key in enumerate(run.keys, start=1):
             # Where lessons are not the tasks of the order, which of them begin alike is not to be seen.
-            prefix = run.order[:step] if len(run.keys) == len(run.order) else ()
+            prefix = run.order[:step] if planned.study.lessons_are_tasks(run) else ()
             stage = (run.repeat, run.noise, run.floor, step, prefix)
             if stages.setdefault(key, stage) != stage:
                 raise ValueError(f"{name}, step {step}: key {key} is that of another stage")
@@ -137,7 +137,7 @@ def check_totals(planned: PlannedStudy, records: Mapping[str, Record]) -> None:
     points = {learner.number: repr(learner.point) for learner in planned.learners}
     expected: dict[tuple[Any, ...], tuple[str, list[Any]]] = {}
     stages = dict.fromkeys(
-        (_data_of(run, points[run.learner]), _learned(run, step), key)
+        (_data_of(run, points[run.learner]), _learned(planned.study, run, step), key)
         for run in planned.runs
         for step, key in enumerate(run.keys, start=1)
     )
@@ -159,9 +159,9 @@ def _data_of(run: RunRow, point: str) -> tuple[Any, ...]:
     return (point, run.repeat, *((run.floor, run.noise) if run.floor in _NEW_SPLIT else ()))
 
 
-def _learned(run: RunRow, step: int) -> frozenset[Task]:
+def _learned(study: StudyRow, run: RunRow, step: int) -> frozenset[Task]:
     """Return the tasks that a run has learned after a step; all of its order where lessons are not tasks."""
-    return frozenset(run.order[:step] if len(run.keys) == len(run.order) else run.order)
+    return frozenset(run.order[:step] if study.lessons_are_tasks(run) else run.order)
 
 
 def _asked(score: Measure) -> list[Any]:

@@ -23,14 +23,23 @@ from skeleton_cgl.scenarios.scenario import (
     offers_on_stream,
 )
 from skeleton_cgl.scenarios.settings import ScenarioSettings, check_scenario
-from skeleton_cgl.scenarios.transitions import OVERLAP_BELOW, AnyTransition, Batches, Gaussian, Queue, overlap_index
+from skeleton_cgl.scenarios.transitions import (
+    OVERLAP_BELOW,
+    USUAL_BATCH,
+    USUAL_TRANSITION,
+    AnyTransition,
+    Batches,
+    Queue,
+    examined_after,
+    overlap_index,
+    transition_fields,
+)
 from skeleton_cgl.seeds import seed_of
 
 _SETTINGS = ("class-il", "domain-il")
 """Those in which nothing is revealed of a sample's task, and tasks may come in any order."""
 _KEPT = 256
 """So many streams are kept, each of one order."""
-_EXAMINATIONS = 20
 
 
 class StreamSettings(ScenarioSettings):
@@ -49,8 +58,8 @@ class StreamSettings(ScenarioSettings):
 
     kind: Literal["stream"]
     of: dict[str, Any]
-    transition: AnyTransition = Gaussian(name="gaussian", sigma=20)
-    batch: int = Field(default=10, ge=2, le=1_000_000)
+    transition: AnyTransition = USUAL_TRANSITION
+    batch: int = Field(default=USUAL_BATCH, ge=2, le=1_000_000)
     sampling: Literal["without-replacement", "with-replacement"] = "without-replacement"
     examinations: int | None = Field(default=None, ge=1)
     every: int | None = Field(default=None, ge=1)
@@ -60,10 +69,7 @@ class StreamSettings(ScenarioSettings):
     @field_validator("transition", mode="before")
     @classmethod
     def _a_name_alone(cls, value: Any) -> Any:
-        if isinstance(value, dict) and value.keys() == {"sigma"}:
-            # As the default is: `transition.sigma` can be set, or swept over, where no transition is named.
-            return {"name": "gaussian", **value}
-        return {"name": value} if isinstance(value, str) else value
+        return transition_fields(value)
 
     @field_validator("of")
     @classmethod
@@ -202,17 +208,9 @@ class StreamScenario:
         order = tuple(as_task(task) for task in order)
         batches = self._batches(order)
         asked = tuple(sorted(order)) if self._own_views else ()
-        pieces = np.split(np.arange(len(batches)), self._examined_after(len(batches))[:-1])
+        after = examined_after(len(batches), self._settings.examinations, self._settings.every)
+        pieces = np.split(np.arange(len(batches)), after[:-1])
         return tuple(self._segment([batches[place] for place in piece], asked) for piece in pieces)
-
-    def _examined_after(self, batches: int) -> list[int]:
-        """Return after how many batches all queries are asked, ascending; the last time, after all."""
-        if self._settings.every is not None:
-            return [*range(self._settings.every, batches, self._settings.every), batches]
-        number = self._settings.examinations or min(_EXAMINATIONS, batches)
-        if number > batches:
-            raise InputError(f"scenario: examinations: {number} are more than the {batches} batches of the stream")
-        return [round(place * batches / number) for place in range(1, number + 1)]
 
     def _segment(self, batches: Batches, asked: Order) -> Segment:
         by_number = tuple(tuple(batch.tolist()) for batch in batches)

@@ -9,10 +9,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import pairwise
 from math import ceil
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
 from skeleton_cgl.config import Checked
 from skeleton_cgl.errors import InputError
@@ -23,6 +23,7 @@ Batches = list[np.ndarray]
 """The samples of every batch, by number."""
 OVERLAP_BELOW = 0.9
 """τ: where no task has so large a share of a batch, tasks overlap. DRIFT does not state it; its figures fit 0.9."""
+_EXAMINATIONS = 20
 
 
 class Queue:
@@ -180,6 +181,36 @@ class Boundary(Transition):
 
 
 AnyTransition = Annotated[Hard | Gaussian | Global | Boundary, Field(discriminator="name")]
+USUAL_TRANSITION = Gaussian(name="gaussian", sigma=20)
+USUAL_BATCH = 10
+"""How a stream is mixed that says nothing of it."""
+
+
+def transition_fields(value: Any) -> Any:
+    """Return the fields of a transition, which may be given by its name alone, or without it if it is the usual one."""
+    if isinstance(value, dict) and value.keys() == {"sigma"}:
+        # `transition.sigma` can be set, or swept over, where no transition is named.
+        return {"name": USUAL_TRANSITION.name, **value}
+    return {"name": value} if isinstance(value, str) else value
+
+
+def transition_of(value: Any) -> Transition:
+    """Return the transition of these fields, or of this name."""
+    found: Transition = TypeAdapter(AnyTransition).validate_python(transition_fields(value))
+    return found
+
+
+def examined_after(batches: int, number: int | None = None, every: int | None = None) -> list[int]:
+    """Return after how many batches all queries are asked, ascending; the last time, after all.
+
+    That is evenly so many times, or after `every` so many batches; refused are more times than batches.
+    """
+    if every is not None:
+        return [*range(every, batches, every), batches]
+    times = number or min(_EXAMINATIONS, batches)
+    if times > batches:
+        raise InputError(f"scenario: examinations: {times} are more than the {batches} batches of the stream")
+    return [round(place * batches / times) for place in range(1, times + 1)]
 
 
 def numbers_of_batches(lengths: Sequence[int], size: int) -> list[int]:

@@ -6,13 +6,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from skeleton_cgl.analysis.curves import mean_accuracy_matrices
-from skeleton_cgl.analysis.figure import Kind, StudyFigure, names_in
+from skeleton_cgl.analysis.figure import Kind, StudyFigure, names_in, order_of
 from skeleton_cgl.analysis.names import LearnerName
 from skeleton_cgl.analysis.plots.heatmap import heatmap, percent_text, task_text
 from skeleton_cgl.analysis.plots.style import COLUMN_INCHES, NORMAL, panel_titles, panels, panels_per_row, styled
 from skeleton_cgl.analysis.results import Results
-from skeleton_cgl.errors import InputError
-from skeleton_cgl.scenarios.lessons import Order, parse
+from skeleton_cgl.scenarios.lessons import Order
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,10 +31,10 @@ class AccuracyMatrix(StudyFigure[Matrices]):
 
     def __init__(self, kind: Kind = "both", order: str | None = None) -> None:
         self.kind = kind
-        try:
-            self.order = None if order is None else parse(order)
-        except ValueError as error:
-            raise InputError(f"order {order!r}: expected tasks such as '0,1 > 4,5 > 2,3'") from error
+        self.order = order_of(order)
+
+    def applies(self, results: Results) -> bool:
+        return not results.scores.has_streams
 
     def compute(self, results: Results) -> Matrices:
         scores = results.scores.of_kind(self.kind)

@@ -16,14 +16,17 @@ from skeleton_cgl.analysis.plots.style import EDGE, label_outer, method_legend, 
 from skeleton_cgl.analysis.results import Results
 from skeleton_cgl.analysis.words import OF_SKELETONS, Wording
 
+_TICKS = 20
+
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """What `curves.accuracy_by_step` gives, the names of its learners, and the words for its axis."""
+    """What `curves.accuracy_by_step` gives, the names of its learners, and the words for its axes."""
 
     names: tuple[LearnerName, ...]
     steps: pd.DataFrame
     words: Wording = OF_SKELETONS
+    counted: str = "tasks learned"
 
 
 class LearningCurve(StudyFigure[Steps]):
@@ -37,7 +40,8 @@ class LearningCurve(StudyFigure[Steps]):
 
     def compute(self, results: Results) -> Steps:
         scores = results.scores.of_kind(self.kind)
-        return Steps(names_in(scores), accuracy_by_step(scores), results.words)
+        counted = "examinations" if scores.has_streams else "tasks learned"
+        return Steps(names_in(scores), accuracy_by_step(scores), results.words, counted)
 
     @styled
     def draw(self, value: Steps) -> Figure:
@@ -56,16 +60,22 @@ class LearningCurve(StudyFigure[Steps]):
                     "label": name.method,
                 }
                 panel.plot(place, curve["AA"], **line, **EDGE)
-            panel.set_xticks(sorted(set(value.steps["step"])))
+            panel.set_xticks(_ticks(value.steps["step"].max()))
             panel.grid(visible=False, axis="x")
             panel.set_ylim(-0.02, 1.02)
-            panel.set_xlabel("tasks learned")
+            panel.set_xlabel(value.counted)
             panel.set_ylabel(f"average {value.words.measured}")
         label_outer(list(axes.values()))
         widths = {"middle half of orders": 2, "all orders": 0.5}
         bars = [Line2D([], [], color="#444444", linewidth=width, label=label) for label, width in widths.items()]
         method_legend(figure, value.names, bars)
         return figure
+
+
+def _ticks(last: int) -> list[int]:
+    """Return the steps that are named: all, or as many as there is room for, with the last."""
+    apart = -(-last // _TICKS)
+    return list(range(last, 0, -apart))[::-1]
 
 
 def _shifts(number: int) -> np.ndarray:

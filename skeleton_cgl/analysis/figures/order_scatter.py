@@ -94,7 +94,8 @@ class OrderScatter(StudyFigure[tuple[ScatterPanel, ...]]):
             for cloud in clouds:
                 widest[cloud.name.number] = widest.get(cloud.name.number, 0) + cloud.spread
             clouds.sort(key=lambda cloud: -widest[cloud.name.number])
-            lengths = sorted(set(here["order"].map(len)) - {1})
+            # Theorem 1 is of learners that are examined after each task.
+            lengths = [] if results.scores.has_streams else sorted(set(here["order"].map(len)) - {1})
             bounds = tuple(map(_bound, lengths))
             found.append(ScatterPanel(f"{study}{setting}", tuple(clouds), bounds, results.words))
         return found

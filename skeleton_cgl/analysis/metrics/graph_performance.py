@@ -10,7 +10,7 @@ from skeleton_cgl.analysis.table import Column, percent_and_spread
 from skeleton_cgl.engine.rows import LearnerRow
 
 _NOTES = {
-    "AP": "AP: average performance after the last task; mean over orders, then mean ± standard deviation over repeats.",
+    "AP": "AP: average performance {in_the_end}; mean over orders, then mean ± standard deviation over repeats.",
     "AF diagonal": "AF diagonal: how far tasks fell from what they were when just learned (BeGin, CGLB).",
     "INT": "INT: intransigence, how much more Joint knows of a task just learned; below 0: less.",
     "FWT": "FWT: forward transfer, how much more is known of the next {unit} than before any was learned.",
@@ -36,7 +36,8 @@ def _column(findings: Findings, heading: str) -> MetricColumn:
     cells = tuple(percent_and_spread(entry.value, entry.spread) for entry in entries)
     told = findings.told([entry.reason for entry in entries])
     # Where nothing is known, there is nothing to say of how it is counted.
-    meant = (_NOTES[heading].format(unit=findings.scores.unit),) if any(not cell.is_empty for cell in cells) else ()
+    note = _NOTES[heading].format(unit=findings.scores.unit, in_the_end=findings.in_the_end)
+    meant = (note,) if any(not cell.is_empty for cell in cells) else ()
     return MetricColumn(Column(heading, (field, f"{field}_std")), cells, (*meant, *told), optional=heading == "FWT")
 
 
@@ -48,6 +49,8 @@ def _entry(findings: Findings, learner: LearnerRow, field: str) -> Entry:
 
 def _reason(findings: Findings, learner: LearnerRow, field: str) -> str:
     """Return why a learner has no value; "" where it is plain."""
+    if findings.scores.has_streams:
+        return f"no {field.replace('_', ' ')}: a stream is not examined after each of its tasks"
     if field == "INT" and learner.method.name != JOINT:
         if joint_of(learner, findings.scores.learners) is None:
             return "no INT without one Joint of the same backbone to hold it against: add joint to the study's methods"

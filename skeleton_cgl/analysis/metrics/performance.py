@@ -6,8 +6,8 @@ from skeleton_cgl.analysis.metric import Findings, Metric, MetricColumn, entry_o
 from skeleton_cgl.analysis.table import Cell, Column, percent_and_spread
 
 _NOTES = {
-    "AA": "AA: average accuracy after the last task; mean over orders, then mean ± standard deviation over repeats.",
-    "AF": "AF: average forgetting, how far tasks fell from their best.",
+    "AA": "AA: average accuracy {in_the_end}; mean over orders, then mean ± standard deviation over repeats.",
+    "AF": "AF: average forgetting, how far tasks fell from their best{earlier}.",
 }
 
 
@@ -17,11 +17,12 @@ class Performance(Metric):
     offers: ClassVar[tuple[str, ...]] = ("AA", "AF")
 
     def columns(self, findings: Findings) -> tuple[MetricColumn, ...]:
+        earlier = " at an earlier examination" if findings.scores.has_streams else ""
         return tuple(
             MetricColumn(
                 Column(measure, (measure, f"{measure}_std")),
                 tuple(_cell(findings, name.number, measure) for name in findings.names),
-                (_NOTES[measure],),
+                (_NOTES[measure].format(in_the_end=findings.in_the_end, earlier=earlier),),
             )
             for measure in self.offers
         )

@@ -5,11 +5,12 @@ print keeps apart.
 """
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
 from matplotlib import rc_context
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -115,6 +116,14 @@ def method_legend(
     figure.legend(handles=entries, loc="outside upper center", ncols=columns, **_LEGEND)
     if others := list(others):
         figure.legend(handles=others, loc="outside lower center", ncols=len(others), **_LEGEND)
+
+
+def legend_below(figure: Figure, entries: Sequence[Artist], **look: Any) -> None:
+    """Put a legend of however many entries below the panels, in columns that fit; the figure is made so much higher."""
+    longest = max(len(str(entry.get_label())) for entry in entries)
+    columns = max(1, min(len(entries), int(figure.get_figwidth() / (_ENTRY_INCHES + longest * _LETTER_INCHES))))
+    figure.set_figheight(figure.get_figheight() + -(-len(entries) // columns) * _LINE_INCHES)
+    figure.legend(handles=entries, loc="outside lower center", ncols=columns, **_LEGEND | look)
 
 
 def save(figure: Figure, path: str | Path) -> None:
