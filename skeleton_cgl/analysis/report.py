@@ -167,7 +167,6 @@ def scatter_data(scores: Scores, words: Wording = OF_SKELETONS) -> dict[str, Any
     AA, AF and the accuracies per class are fractions with four decimals, None where not defined; `method`, `backbone`
     and `order` are places in the lists of that name, and a bound is the line of Theorem 1 for so many tasks, none for
     streams. `words` is how the page calls them.
-
     """
     ordinary = scores.ordinary()
     points = runs(ordinary)

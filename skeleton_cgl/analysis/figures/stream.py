@@ -1,5 +1,7 @@
 """A stream and what was known along it: its tasks mixed over time, and below the accuracy of every method."""
 
+import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -11,8 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from skeleton_cgl.analysis.figure import StudyFigure, names_in, order_of
-from skeleton_cgl.analysis.names import LearnerName, settings_of
-from skeleton_cgl.analysis.plots.style import COLUMN_INCHES, EDGE, SMALL, legend_below, method_legend, panels, styled
+from skeleton_cgl.analysis.names import LearnerName, settings_of, value_text
+from skeleton_cgl.analysis.plots.style import COLUMN_INCHES, SMALL, legend_below, method_legend, panels, styled
 from skeleton_cgl.analysis.results import Results
 from skeleton_cgl.analysis.streams import Course, check_stream, courses, examined_at, is_known_stream, mixture
 from skeleton_cgl.analysis.words import OF_SKELETONS, Wording
@@ -22,7 +24,7 @@ from skeleton_cgl.scenarios.lessons import Order, describe
 _MOST_PANELS = 4
 _NAMED_TASKS = 12
 """More tasks than these are told apart by their sequence alone."""
-_LONGEST_NAME = 40
+_LONGEST_NAME, _TITLE_LETTERS = 40, 26
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +70,7 @@ class StreamOverTime(StudyFigure[tuple[StreamPanel, ...]]):
         found = []
         for setting in settings:
             here = [name for name in names if name.setting == setting]
-            title = _short(setting) if len(settings) > 1 else ""
-            if (panel := _panel(results, here, order, title)) is not None:
+            if (panel := _panel(results, here, order, _title(here[0], names))) is not None:
                 found.append(panel)
         return tuple(found)
 
@@ -133,8 +134,17 @@ def _called(units: list[str]) -> str:
     return name if len(name) <= _LONGEST_NAME else f"{units[0]} and {len(units) - 1} more"
 
 
-def _short(setting: str) -> str:
-    return setting.replace("scenario.transition.", "").replace("scenario.", "")
+def _title(name: LearnerName, names: Sequence[LearnerName]) -> str:
+    """Return what tells the setting of a learner from the others, in as few letters as can be."""
+    fields = [_short(field, value_text(value)) for field, value in name.swept]
+    several = len({each.backbone for each in names}) > 1
+    return textwrap.fill(", ".join([*[name.backbone] * several, *fields]), _TITLE_LETTERS)
+
+
+def _short(field: str, value: str) -> str:
+    """Return a swept field and its value; of a transition, its name says what it is."""
+    own = field.rpartition(".")[2]
+    return value if own == "transition" else f"{own}={value}"
 
 
 def _colours(tasks: int) -> list[Any]:
@@ -158,8 +168,9 @@ def _draw_courses(axis: Axes, panel: StreamPanel) -> None:
         name = course.name
         low, high = course.accuracy - course.spread, course.accuracy + course.spread
         axis.fill_between(panel.examined, low, high, color=name.colour, alpha=0.15, linewidth=0)
-        look: dict[str, Any] = {"color": name.colour, "marker": name.marker, "markersize": 3, "linewidth": 0.8}
-        axis.plot(panel.examined, course.accuracy, label=name.method, clip_on=False, **look, **EDGE)
+        look: dict[str, Any] = {"color": name.colour, "marker": name.marker, "linewidth": 0.8}
+        # Without edges: the smaller a marker, the less is left of it inside of one.
+        axis.plot(panel.examined, course.accuracy, label=name.method, clip_on=False, markersize=3, mew=0, **look)
     axis.set(xlabel="batches", ylim=(0, 1))
 
 

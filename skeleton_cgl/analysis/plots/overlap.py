@@ -31,5 +31,5 @@ def draw_line(
 def label_overlap(panel: Axes) -> None:
     """Name the axis of the overlap, which goes from 0 to 1; let the other one begin at 0 if nothing lies below."""
     panel.set_xlabel("overlap O")
-    panel.set_xlim(-0.04, 1.04)
+    panel.set(xlim=(-0.04, 1.04), xticks=[0, 0.5, 1])
     panel.set_ylim(bottom=min(0, panel.get_ylim()[0]) if panel.dataLim.y0 < 0 else 0)
