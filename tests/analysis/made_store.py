@@ -14,7 +14,7 @@ from skeleton_cgl.engine.record import Made, Record
 from skeleton_cgl.engine.rows import RunRow, StudyRow
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.scenarios.lessons import describe
-from skeleton_cgl.scenarios.measures import Measure
+from skeleton_cgl.scenarios.measures import SIZE, Measure
 
 VERSIONS = (("skeleton_cgl", "0.1.0"), ("torch", "2.13.0"))
 
@@ -42,11 +42,12 @@ def made_store(
     runs = [RunRow(scores.learners[0].number, "task", 99, 0, default, ("absent",) * len(default))]
     records = []
     for place, run in enumerate(scores.runs):
-        keys = tuple(f"{place:016}{step:016}" for step in range(len(run.order)))
+        keys = tuple(f"{place:016}{step:016}" for step in range(run.steps))
         runs.append(RunRow(run.learner, run.kind, run.repeat, run.noise, run.order, keys, run.floor))
         for step, key in enumerate(keys):
             parts = {"test": scores.test[place, step], "validation": scores.validation[place, step]}
             measures = tuple(_measure(part, scores.metric, values) for part, values in parts.items())
+            measures += () if scores.trained is None else (_size(scores.trained[place]),)
             number = len(records)
             usual = Made(
                 1.5, f"machine-{number % 2}", VERSIONS, number, created=f"2026-01-02T04:00:{number % 60:02}+00:00"
@@ -54,7 +55,7 @@ def made_store(
             own = usual if made is None else made(key, usual)
             records.append((describe(run.order[: step + 1]), Record(key, measures, own)))
     for run in scores.missing:
-        runs.append(RunRow(run.learner, run.kind, run.repeat, 0, run.order, ("absent",) * len(run.order)))
+        runs.append(RunRow(run.learner, run.kind, run.repeat, 0, run.order, ("absent",) * run.steps))
     with Store(path) as store:
         store.add_study(replace(study, metrics=(scores.metric,)), scores.learners, runs)
         store.add(records)
@@ -64,6 +65,10 @@ def made_store(
 def made_results(folder: Path, scores: Scores, name: str = "made", **fields: Any) -> Results:
     """Return the results of a store with these scores."""
     return Results(made_store(folder / f"{name}.db", scores, name, **fields))
+
+
+def _size(trained: np.ndarray) -> Measure:
+    return Measure("training", SIZE, trained / trained.sum(), trained)
 
 
 def _measure(part: str, metric: str, values: np.ndarray) -> Measure:

@@ -12,9 +12,11 @@ from tests.analysis.made_scores import random_scores
 from tests.analysis.made_store import made_store
 from tests.analysis.test_figures import swept_scores
 from tests.analysis.test_report import OWN_FIGURE
+from tests.analysis.test_streams import SIGMAS, STREAM, streamed
 
 FOLDER = Path(__file__).parents[2] / "figures"
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ("command", "draw"))
+OF_STREAMS = ("stream", "stream_orders", "stream_sweep")
 COLUMN_PIXELS = 1020
 
 
@@ -66,7 +68,7 @@ def width(picture: Path) -> int:
     return int.from_bytes(header[16:20])
 
 
-@pytest.mark.parametrize("name", [name for name in SCRIPTS if name != "architecture"])
+@pytest.mark.parametrize("name", [name for name in SCRIPTS if name != "architecture" and name not in OF_STREAMS])
 def test_a_script_needs_only_a_store(
     script: Script, store: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,6 +84,17 @@ def test_a_sweep_is_drawn_and_other_studies_are_refused(
     script.draws("architecture", swept, "--out", tmp_path / "width.png")
     assert width(tmp_path / "width.png") == COLUMN_PIXELS
     assert "sweeps no field" in script.refuses("architecture", store, "--out", tmp_path / "none.png")
+    assert not (tmp_path / "none.png").exists()
+
+
+@pytest.mark.parametrize("name", OF_STREAMS)
+def test_streams_are_drawn_and_other_studies_are_refused(
+    script: Script, store: Path, tmp_path: Path, name: str
+) -> None:
+    streams = made_store(tmp_path / "streams.db", streamed(points=SIGMAS), scenario=STREAM)
+    script.draws(name, streams, "--out", tmp_path / "drawn.png")
+    assert width(tmp_path / "drawn.png") == COLUMN_PIXELS * (2 if name == "stream" else 1)
+    assert "not one of a stream" in script.refuses(name, store, "--out", tmp_path / "none.png")
     assert not (tmp_path / "none.png").exists()
 
 
