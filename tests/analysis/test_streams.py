@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from matplotlib.collections import PolyCollection
 
 from skeleton_cgl.analysis import Findings, runs
@@ -23,7 +24,7 @@ from skeleton_cgl.analysis.performance import STREAMED
 from skeleton_cgl.analysis.report import report_figures, report_page, report_tables, scatter_data
 from skeleton_cgl.analysis.results import Results
 from skeleton_cgl.analysis.scores import ScoredRun, Scores
-from skeleton_cgl.analysis.streams import examined_at, overlaps
+from skeleton_cgl.analysis.streams import examined_at, mixture, overlaps
 from skeleton_cgl.analysis.table import Table
 from skeleton_cgl.analysis.tables import study_table
 from skeleton_cgl.analysis.words import unit_kind, wording
@@ -34,9 +35,11 @@ from skeleton_cgl.engine.store import Store
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.registry import FIGURES
 from skeleton_cgl.scenarios.lessons import Order, describe
-from skeleton_cgl.scenarios.measures import Measure
+from skeleton_cgl.scenarios.measures import SIZE, Measure
+from skeleton_cgl.scenarios.settings import make_scenario
 from tests.analysis.made_scores import ORDERS, TASKS, UNITS, learner, random_scores
 from tests.analysis.made_store import made_results
+from tests.conftest import Run
 
 STREAM = {
     "kind": "stream",
@@ -231,6 +234,46 @@ def test_orders_that_share_more_of_a_stream_than_tasks_are_exported_and_taken_ov
     assert [each.examinations for each in Results(tmp_path / "taken.db").scores.runs] == [3, 3]
 
 
+def test_a_mixture_told_by_records_is_that_of_the_scenario() -> None:
+    """What analysis makes of the study file and the numbers in records, against the scenario itself."""
+    of = {"kind": "node", "data": "synthetic"}
+    for transition in ("hard", {"name": "gaussian", "sigma": 3}, {"name": "global", "share": 0.2}):
+        for asked in ({"every": 7}, {"examinations": 4}, {}):
+            fields = {"kind": "stream", "of": of, "transition": transition, "batch": 8, **asked}
+            scenario = make_scenario(fields, 0)
+            order = scenario.default[::-1]
+            lessons = scenario.lessons(order)
+            answers = torch.zeros(len(scenario.queries(lessons).ids), len(scenario.outputs))
+            sizes = next(score for score in scenario.score(answers, lessons) if score.metric == SIZE)
+            values = np.zeros((1, len(lessons), len(scenario.units)))
+            run = ScoredRun(0, 0, 0, "task", order, len(lessons))
+            units = tuple(unit.name for unit in scenario.units)
+            scores = Scores((learner(0),), units, (run,), values, values, trained=sizes.asked[None])
+            row = StudyRow(1, "made", json.dumps({"scenario": fields}), (), units, scenario.default)
+            np.testing.assert_array_equal(mixture(scores, row, 0), scenario.mixture(order))
+            assert examined_at(scores, row, 0).tolist() == np.cumsum([len(each.batches) for each in lessons]).tolist()
+
+
+def test_a_learned_stream_of_three_tasks_examined_three_times_is_one(run: Run, tmp_path: Path) -> None:
+    """The first task of two orders is so long that two of three examinations fall into it."""
+    of = {"kind": "node", "data": "synthetic", "tasks": [list(range(8)), [8], [9]]}
+    study = {
+        "scenario": {"kind": "stream", "of": of, "transition": "hard", "examinations": 3},
+        "backbone": {"name": "gcn", "width": 4, "depth": 1},
+        "methods": ["bare"],
+        "orders": {"tasks": "all"},
+    }
+    file = tmp_path / "three.yaml"
+    file.write_text(json.dumps(study))
+    assert run("run", file, "--store", tmp_path / "x.db")[0] == 0
+    assert run("export", tmp_path / "x.db", "--out", tmp_path / "x.csv.gz")[0] == 0
+    assert run("import", tmp_path / "x.csv.gz", "--store", tmp_path / "y.db")[0] == 0
+    tables = [json.loads(run("table", tmp_path / store, "--format", "json")[1])["rows"] for store in ("x.db", "y.db")]
+    assert tables[0] == tables[1]
+    assert {"A_AUC", "AF_s", "O"} <= set(tables[0][0])
+    assert {(len(each.order), each.examinations) for each in Results(tmp_path / "y.db").scores.runs} == {(3, 3)}
+
+
 def test_what_a_stream_is_of_decides_the_words(tmp_path: Path) -> None:
     assert wording(study(), "class", "accuracy").average == "AP"
     assert wording(study(of={"kind": "skeleton"}), "class", "accuracy").average == "AA"
@@ -414,6 +457,22 @@ def test_every_figure_is_drawn_of_a_stream_or_says_why_not(tmp_path: Path, name:
     else:
         figure.save(figure.compute(results), tmp_path / "x.png")
         assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_tasks_of_long_names_are_told_by_their_sequence(tmp_path: Path) -> None:
+    figure = StreamOverTime()
+    (panel,) = figure.compute(made_results(tmp_path, streamed(), scenario=STREAM))
+    many = replace(panel, tasks=tuple(f"a long name {task}" for task in range(35)), mixture=np.full((40, 35), 1 / 35))
+    for value, labels in (
+        (panel, list(panel.tasks)),
+        (many, ["first of 35 tasks: a long name 0", "last: a long name 34"]),
+    ):
+        drawn = figure.draw((value,))
+        assert [text.get_text() for text in drawn.legends[1].get_texts()] == labels
+        drawn.draw_without_rendering()
+        legend, axis = drawn.legends[1].get_window_extent(), drawn.axes[1].get_tightbbox()
+        assert 0 <= legend.x0 < legend.x1 <= drawn.bbox.width
+        assert legend.y1 < axis.y0
 
 
 def test_the_report_of_streams_has_their_figures_and_tables(tmp_path: Path) -> None:

@@ -14,7 +14,14 @@ from matplotlib.patches import Patch
 
 from skeleton_cgl.analysis.figure import StudyFigure, names_in, order_of
 from skeleton_cgl.analysis.names import LearnerName, settings_of, value_text
-from skeleton_cgl.analysis.plots.style import COLUMN_INCHES, SMALL, legend_below, method_legend, panels, styled
+from skeleton_cgl.analysis.plots.style import (
+    COLUMN_INCHES,
+    columns_below,
+    legend_below,
+    method_legend,
+    panels,
+    styled,
+)
 from skeleton_cgl.analysis.results import Results
 from skeleton_cgl.analysis.streams import Course, check_stream, courses, examined_at, is_known_stream, mixture
 from skeleton_cgl.analysis.words import OF_SKELETONS, Wording
@@ -22,9 +29,9 @@ from skeleton_cgl.errors import InputError
 from skeleton_cgl.scenarios.lessons import Order, describe
 
 _MOST_PANELS = 4
-_NAMED_TASKS = 12
-"""More tasks than these are told apart by their sequence alone."""
-_LONGEST_NAME, _TITLE_LETTERS = 40, 26
+_NAME_LINES = 6
+"""Tasks whose names take more lines than these are told apart by their sequence alone."""
+_LONGEST_NAME, _TITLE_LETTERS = 56, 26
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,9 +185,9 @@ def _name_tasks(figure: Figure, panel: StreamPanel) -> None:
     """Put the names of the tasks below, in the sequence of the order; of many, no more than how colours run."""
     colours = _colours(len(panel.tasks))
     named = list(zip(colours, panel.tasks, strict=True))
-    if len(named) > _NAMED_TASKS:
+    if len(named) > _NAME_LINES * columns_below(figure, panel.tasks):
         named = [
             (colours[0], f"first of {len(colours)} tasks: {panel.tasks[0]}"),
             (colours[-1], f"last: {panel.tasks[-1]}"),
         ]
-    legend_below(figure, [Patch(color=colour, label=name) for colour, name in named], fontsize=SMALL)
+    legend_below(figure, [Patch(color=colour, label=name) for colour, name in named])

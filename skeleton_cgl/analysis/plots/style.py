@@ -118,12 +118,17 @@ def method_legend(
         figure.legend(handles=others, loc="outside lower center", ncols=len(others), **_LEGEND)
 
 
-def legend_below(figure: Figure, entries: Sequence[Artist], **look: Any) -> None:
-    """Put a legend of however many entries below the panels, in columns that fit; the figure is made so much higher."""
-    longest = max(len(str(entry.get_label())) for entry in entries)
-    columns = max(1, min(len(entries), int(figure.get_figwidth() / (_ENTRY_INCHES + longest * _LETTER_INCHES))))
+def columns_below(figure: Figure, labels: Sequence[str]) -> int:
+    """Return in how many columns a legend of these labels, in small letters, fits a figure."""
+    widest = _ENTRY_INCHES + max(map(len, labels)) * _LETTER_INCHES * SMALL / NORMAL
+    return max(1, min(len(labels), int(figure.get_figwidth() / widest)))
+
+
+def legend_below(figure: Figure, entries: Sequence[Artist]) -> None:
+    """Put a legend of however many entries below the panels, in small letters; the figure is made so much higher."""
+    columns = columns_below(figure, [str(entry.get_label()) for entry in entries])
     figure.set_figheight(figure.get_figheight() + -(-len(entries) // columns) * _LINE_INCHES)
-    figure.legend(handles=entries, loc="outside lower center", ncols=columns, **_LEGEND | look)
+    figure.legend(handles=entries, loc="outside lower center", ncols=columns, fontsize=SMALL, **_LEGEND)
 
 
 def save(figure: Figure, path: str | Path) -> None:
