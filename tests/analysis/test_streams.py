@@ -23,7 +23,7 @@ from skeleton_cgl.analysis.figures.stream_sweep import StreamSweep
 from skeleton_cgl.analysis.performance import STREAMED
 from skeleton_cgl.analysis.report import report_figures, report_page, report_tables, scatter_data
 from skeleton_cgl.analysis.results import Results
-from skeleton_cgl.analysis.scores import ScoredRun, Scores
+from skeleton_cgl.analysis.scores import ScoredRun, Scores, joined
 from skeleton_cgl.analysis.streams import examined_at, mixture, overlaps
 from skeleton_cgl.analysis.table import Table
 from skeleton_cgl.analysis.tables import study_table
@@ -272,6 +272,31 @@ def test_a_learned_stream_of_three_tasks_examined_three_times_is_one(run: Run, t
     assert tables[0] == tables[1]
     assert {"A_AUC", "AF_s", "O"} <= set(tables[0][0])
     assert {(len(each.order), each.examinations) for each in Results(tmp_path / "y.db").scores.runs} == {(3, 3)}
+
+
+def test_records_of_a_stream_that_were_not_asked_the_same_are_not_taken_over(tmp_path: Path) -> None:
+    """All queries are asked at every examination, whatever has been learned."""
+    keys = tuple(letter * 32 for letter in "abc")
+    with Store(tmp_path / "x.db") as store:
+        store.add_study(study(), [learner(0)], [RunRow(0, "task", 0, 0, TASKS, keys)])
+        for key, number in zip(keys, (10, 10, 11), strict=True):
+            measures = [
+                Measure(part, "accuracy", np.full(6, 0.5), np.full(6, number)) for part in ("test", "validation")
+            ]
+            store.add([("stage", Record(key, tuple(measures), Made(1.0, "here", (), 0)))])
+        export(store, tmp_path / "x.csv.gz")
+    with Store(tmp_path / "y.db") as store, pytest.raises(InputError, match="not asked the same"):
+        import_export(tmp_path / "x.csv.gz", store)
+
+
+def test_scores_of_streams_are_joined_with_what_they_tell_of_samples() -> None:
+    scores = streamed()
+    halves = [scores.where(lambda run, repeat=repeat: run.repeat == repeat) for repeat in (0, 1)]  # type: ignore[misc]
+    both = joined(halves)
+    assert both.trained is not None
+    np.testing.assert_allclose(np.sort(overlaps(both, study())), np.sort(overlaps(scores, study())))
+    with pytest.raises(InputError, match=r"trained: expected \(runs, units\)"):
+        replace(scores, trained=np.ones((1, 6), dtype=int))
 
 
 def test_what_a_stream_is_of_decides_the_words(tmp_path: Path) -> None:
