@@ -1,5 +1,6 @@
 """Every script of figures/ draws from a store what it is asked for, and says in one line what it cannot draw."""
 
+import re
 import runpy
 import sys
 from collections.abc import Iterable
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from skeleton_cgl.analysis.metrics.stream import StreamPerformance
 from skeleton_cgl.registry import FIGURES
 from tests.analysis.made_scores import random_scores
 from tests.analysis.made_store import made_store
@@ -153,6 +155,15 @@ def test_a_store_that_is_not_there_is_not_made(script: Script, tmp_path: Path) -
 
 def test_every_built_in_figure_has_a_script() -> None:
     assert [name.replace("-", "_") for name in FIGURES.names()] == SCRIPTS
+
+
+def test_the_page_has_a_row_for_every_script_and_for_every_column_of_streams() -> None:
+    first_cells = [
+        line.split("|")[1] for line in (FOLDER / "README.md").read_text().splitlines() if line.startswith("|")
+    ]
+    named = {name for cell in first_cells for name in re.findall(r"`([^`]+)`", cell)}
+    assert {f"{name}.py" for name in SCRIPTS} <= named
+    assert set(StreamPerformance.offers) <= named
 
 
 def test_any_figure_is_drawn_by_name_or_from_a_file_with_its_options(
