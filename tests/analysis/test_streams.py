@@ -435,8 +435,9 @@ def test_streams_without_a_sweep_or_orders_are_refused_where_these_are_shown(tmp
     assert not StreamOrders().applies(single)
     with pytest.raises(InputError, match="no method was taught in two orders"):
         StreamOrders().compute(single)
-    unknown = made_results(tmp_path, replace(streamed(), trained=None), "unknown", scenario=STREAM)
-    assert not StreamOverTime().applies(unknown)
+    unknown = made_results(tmp_path, replace(streamed(points=SIGMAS), trained=None), "unknown", scenario=STREAM)
+    for figure in (StreamOverTime(), StreamSweep(), StreamOrders()):
+        assert not figure.applies(unknown)
     with pytest.raises(InputError, match="do not tell how many training samples"):
         StreamOverTime().compute(unknown)
 
