@@ -86,7 +86,7 @@ class RandomScenario(LabelledSamples):
         parts = np.full(clips, TRAINING)
         parts[:CLASSES], parts[CLASSES : 2 * CLASSES] = VALIDATION, TEST
         super().__init__(
-            SkeletonPool(f"random {clips}", archive, np.arange(clips), source.preparation, None),
+            SkeletonPool(f"random {clips} of {frames} frames", archive, np.arange(clips), source.preparation, None),
             np.arange(clips) % CLASSES,
             parts,
             source.classes,
@@ -177,25 +177,25 @@ def products_of(rows: Tensor, weight: Tensor, gradient: Tensor, first: bool = Fa
         gradient @ weight
 
 
-def gcn_products() -> Callable[[], None]:
-    """Return the bare matrix products of an epoch of the two-layer GCN."""
+def gcn_products(clips: int = CLIPS, epochs: int = EPOCHS) -> Callable[[], None]:
+    """Return the bare matrix products of epochs of the two-layer GCN, all clips at once."""
     joints, random = len(UCLA), torch.randn
-    nodes = CLIPS * joints
+    nodes = clips * joints
     trajectories, summed = random(nodes, FRAMES * COORDINATES), random(nodes, FRAMES * COORDINATES)
     hidden, gradient, gate = random(nodes, WIDTH), random(nodes, WIDTH), random(nodes, 1)
     first, second, gating = random(WIDTH, FRAMES * COORDINATES), random(WIDTH, WIDTH), random(1, WIDTH)
-    read, embedded, outputs = random(CLIPS, 2 * WIDTH), random(CLIPS, 64), random(CLIPS, CLASSES)
+    read, embedded, outputs = random(clips, 2 * WIDTH), random(clips, 64), random(clips, CLASSES)
     predictor, head = random(64, 2 * WIDTH), random(CLASSES, 64)
-    adjacency = torch.from_numpy(UCLA.adjacency()).expand(CLIPS, -1, -1)
+    adjacency = torch.from_numpy(UCLA.adjacency()).expand(clips, -1, -1)
 
     def run() -> None:
-        for _ in range(EPOCHS):
+        for _ in range(epochs):
             products_of(summed, first, gradient, first=True)
             products_of(trajectories, first, gradient, first=True)
             products_of(hidden, second, gradient)
             products_of(hidden, second, gradient)
-            torch.bmm(adjacency, hidden.view(CLIPS, joints, WIDTH))
-            torch.bmm(adjacency, gradient.view(CLIPS, joints, WIDTH))
+            torch.bmm(adjacency, hidden.view(clips, joints, WIDTH))
+            torch.bmm(adjacency, gradient.view(clips, joints, WIDTH))
             products_of(hidden, gating, gate)
             products_of(read, predictor, embedded)
             products_of(embedded, head, outputs)
