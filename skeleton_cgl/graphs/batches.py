@@ -214,12 +214,13 @@ class Places:
         """
         reached = frontier = self.at.unique()
         parts = []
-        # Who is reached last passes on what it has itself.
-        for fan_out in (*fan_outs, 0):
+        for fan_out in fan_outs:
             part = self.links.sampled(frontier, fan_out, random)
             parts.append(part)
             frontier = _not_in(self.links.sources[part.edges].unique(), reached)
             reached = torch.cat([reached, frontier]).sort().values
+        # Who is reached last passes on what it has itself.
+        parts.append(self.links.sampled(frontier, 0, random))
         edges, shares = (torch.cat(each) for each in zip(*((part.edges, part.share) for part in parts), strict=True))
         return self._among(reached, self.links.some(Part(self.links, edges, shares), reached))
 

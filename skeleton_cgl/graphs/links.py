@@ -231,17 +231,20 @@ class Links:
         Drawn without replacement by Floyd's algorithm, for all nodes at a time: time and memory are those of the edges
         drawn, whatever the degrees.
         """
-        starts, degrees = self.pattern.offsets[nodes], self.in_degrees[nodes]
         loops = self._loops[nodes]
-        proper = degrees - (loops >= 0).long()
+        looped = loops >= 0
+        own = loops[looped]
+        if not fan_out:
+            return Part(self, own)
+        starts = self.pattern.offsets[nodes]
+        proper = self.pattern.offsets[nodes + 1] - starts - looped.long()
         picked = _drawn(proper.cpu().numpy(), fan_out, random)
         rows, places = (torch.from_numpy(part).to(self.device) for part in picked)
         # The place among a node's edges other than its loop becomes one among all of them.
         edges = starts[rows] + places
-        edges += ((loops[rows] >= 0) & (edges >= loops[rows])).long()
-        share = (proper.double() / proper.clamp(max=max(fan_out, 1)))[rows]
-        loops = loops[loops >= 0]
-        return Part(self, torch.cat([edges, loops]), torch.cat([share, torch.ones_like(loops).double()]))
+        edges += looped[rows] & (edges >= loops[rows])
+        share = (proper.double() / proper.clamp(max=fan_out))[rows]
+        return Part(self, torch.cat([edges, own]), torch.cat([share, torch.ones_like(own).double()]))
 
     @cached_property
     def _loops(self) -> Tensor:
@@ -270,11 +273,24 @@ def _drawn(counts: np.ndarray, most: int, random: np.random.Generator) -> tuple[
     all_rows = np.repeat(few, counts[few])
     firsts = np.repeat(np.cumsum(counts[few]) - counts[few], counts[few])
     all_places = np.arange(len(all_rows)) - firsts
+    if len(few) == len(counts):
+        return all_rows, all_places
     many = np.flatnonzero(counts > most)
-    chosen = np.empty((len(many), most), dtype=np.int64)
-    for place in range(most):
-        last = counts[many] - most + place
-        drawn = random.integers(0, last + 1)
-        taken = (chosen[:, :place] == drawn[:, None]).any(axis=1)
-        chosen[:, place] = np.where(taken, last, drawn)
+    chosen = _different(counts[many], most, random)
     return np.concatenate([all_rows, np.repeat(many, most)]), np.concatenate([all_places, chosen.ravel()])
+
+
+def _different(counts: np.ndarray, number: int, random: np.random.Generator) -> np.ndarray:
+    """Return (rows, number): for every row so many different places below its count, which is larger."""
+    lasts = counts - number + np.arange(number)[:, None]
+    chosen: np.ndarray = random.integers(0, lasts + 1).T
+    ascending = np.sort(chosen, axis=1)
+    # Where nothing was drawn twice, which is most rows of many, there is nothing to replace.
+    twice = np.flatnonzero((ascending[:, 1:] == ascending[:, :-1]).any(axis=1))
+    if len(twice):
+        kept = chosen[twice]
+        for place in range(1, number):
+            taken = (kept[:, :place] == kept[:, place, None]).any(axis=1)
+            kept[taken, place] = lasts[place, twice[taken]]
+        chosen[twice] = kept
+    return chosen
