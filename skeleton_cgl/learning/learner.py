@@ -402,6 +402,18 @@ class Learner:
         pairs = zip(parameters, gradients, strict=True)
         return torch.cat([(torch.zeros_like(p) if g is None else g).flatten() for p, g in pairs])
 
+    def gradients_of(self, values: Sequence[Tensor]) -> Tensor:
+        """Return (L, P) the gradients of L values by all trainable parameters; they may be of one graph."""
+        parameters = self.parameters()
+        sizes = [parameter.numel() for parameter in parameters]
+        found = torch.zeros(len(values), sum(sizes), device=self.device)
+        for row, value in zip(found, values, strict=True):
+            gradients = torch.autograd.grad(value, parameters, retain_graph=True, allow_unused=True)
+            for part, gradient in zip(row.split(sizes), gradients, strict=True):
+                if gradient is not None:
+                    part.copy_(gradient.flatten())
+        return found
+
     def gradient_vector(self) -> Tensor:
         """Return the gradients at hand as one vector."""
         parameters = self.parameters()

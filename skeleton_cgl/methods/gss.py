@@ -5,19 +5,21 @@ from math import isfinite
 from typing import TYPE_CHECKING, Literal
 
 import torch
-from torch.nn import functional
+from torch import Tensor
 
 from skeleton_cgl.learning.method import LearningFailed
 from skeleton_cgl.methods.parameters import check_choice, check_whole
 from skeleton_cgl.methods.remembering import Remembering
 from skeleton_cgl.methods.reservoir import Slots
-from skeleton_cgl.scenarios.scenario import Samples, join
+from skeleton_cgl.scenarios.scenario import Samples
 
 if TYPE_CHECKING:
     from skeleton_cgl.learning.learner import Batch, Learner
 
 _FIRST = 0.1
 """The score of samples that there was nothing to compare with."""
+_SHORTEST = 1e-8
+"""Gradients are taken to be so long at least, so that one of zero has cosines of 0."""
 _DRAWS = ("scores", "published")
 
 Draw = Literal["scores", "published"]
@@ -39,6 +41,7 @@ class GSS(Remembering[Slots]):
     """
 
     paper = "Aljundi et al. 2019"
+    version = 2
 
     def __init__(self, count: int = 100, replayed: int = 10, directions: int = 5, draw: Draw = "scores") -> None:
         # What is replayed passes through the backbone alone, and BatchNorm needs two.
@@ -94,17 +97,18 @@ class GSS(Remembering[Slots]):
         # A rest that does not make a mini-batch is not compared with.
         past = [self.memory.at(slots, samples.pool) for slots in drawn.split(size) if len(slots) == size]
         with learner.answering():
-            batch = learner.batch(join([samples, *past]))
-            parts = replace(batch, sizes=(*[1] * len(samples), *map(len, past)))
-            losses = learner.losses_of_parts(learner.outputs(batch.inputs), parts)
-        own, others = losses[: len(samples)], losses[len(samples) :]
-        directions = torch.stack([learner.gradient_of(loss, retain_graph=True) for loss in others])
-        gradients = (learner.gradient_of(loss, retain_graph=True) for loss in own)
-        nearest = [functional.cosine_similarity(g[None], directions).max() for g in gradients]
-        scores: list[float] = (1 + torch.stack(nearest)).clamp(0, 2).tolist()
+            own = learner.gradients_of(self._losses_apart(learner, samples))
+            # Each by itself: a gradient is looked for among what its mini-batch depends on, and nothing else.
+            others = learner.gradients_of([learner.task_loss(learner.batch(some)) for some in past])
+        scores: list[float] = (1 + _cosines(own, others).amax(dim=1)).clamp(0, 2).tolist()
         if not all(map(isfinite, scores)):
             raise LearningFailed(f"a gradient of {learner.lesson_in_words()} or of its memory is not finite")
         return scores
+
+    def _losses_apart(self, learner: "Learner", samples: Samples) -> list[Tensor]:
+        """Return the loss of every sample by itself."""
+        batch = replace(learner.batch(samples), sizes=(1,) * len(samples))
+        return learner.losses_of_parts(learner.outputs(batch.inputs), batch)
 
     def _giving_way(self, score: float, generator: torch.Generator) -> int:
         """Return the slot of the sample that goes for one of this score, −1 where none does."""
@@ -115,3 +119,9 @@ class GSS(Remembering[Slots]):
         slot = int(torch.multinomial(weights, 1, generator=generator))
         stays = torch.rand((), dtype=torch.float64, generator=generator) >= scores[slot] / (scores[slot] + score)
         return -1 if stays else slot
+
+
+def _cosines(left: Tensor, right: Tensor) -> Tensor:
+    """Return (n, m) the cosines between the rows of two tables (n, P) and (m, P); 0 where a row is."""
+    of_left, of_right = (torch.linalg.vector_norm(rows, dim=1).clamp(min=_SHORTEST) for rows in (left, right))
+    return left @ right.T / of_left[:, None] / of_right
