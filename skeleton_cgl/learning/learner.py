@@ -21,7 +21,7 @@ from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.batchnorm import normalising, recalibrating, used
 from skeleton_cgl.learning.feed import Feed
 from skeleton_cgl.learning.method import LearningFailed, Method, overrides
-from skeleton_cgl.learning.optimizers import grow, make_optimizer, remind
+from skeleton_cgl.learning.optimizers import clear_gradients, grow, make_optimizer, remind
 from skeleton_cgl.learning.stopping import BestEpoch
 from skeleton_cgl.learning.training import Recipe, Training
 from skeleton_cgl.process import choose_device, ensure_bfloat16_works, seeded
@@ -235,7 +235,7 @@ class Learner:
             self.notes.append(UNSETTLED)
 
     def _step(self, batch: Batch) -> float:
-        self.optimizer.zero_grad()
+        clear_gradients(self.optimizer)
         loss = self.method.loss(self, batch)
         value = loss.item()
         if not isfinite(value):

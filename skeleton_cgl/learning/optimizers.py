@@ -98,6 +98,13 @@ def _layout(tensor: Tensor) -> tuple[Any, ...]:
     return tensor.shape, tensor.stride(), tensor.dtype, tensor.device
 
 
+def clear_gradients(optimizer: torch.optim.Optimizer) -> None:
+    """Forget the gradients of an optimizer's parameters: `zero_grad` without what it does besides, a tenth of a step."""
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            parameter.grad = None
+
+
 def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
     """Let an optimizer go on with another learning rate."""
     for group in optimizer.param_groups:

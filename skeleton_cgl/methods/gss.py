@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from skeleton_cgl.learning.method import LearningFailed
+from skeleton_cgl.learning.optimizers import clear_gradients
 from skeleton_cgl.methods.parameters import check_choice, check_whole
 from skeleton_cgl.methods.remembering import Remembering
 from skeleton_cgl.methods.reservoir import Slots
@@ -69,7 +70,7 @@ class GSS(Remembering[Slots]):
 
     def _step_on_memory(self, learner: "Learner", samples: Samples) -> None:
         drawn = self.memory.at(self.memory.draw(learner, self.replayed), samples.pool)
-        learner.optimizer.zero_grad()
+        clear_gradients(learner.optimizer)
         loss = learner.task_loss(learner.batch(drawn, training=True))
         if not isfinite(loss.item()):
             raise LearningFailed(f"the loss of the memory in {learner.lesson_in_words()} is {loss.item()}")

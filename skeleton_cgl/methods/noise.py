@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from skeleton_cgl.learning.optimizers import memory_of, remind, set_rate
+from skeleton_cgl.learning.optimizers import clear_gradients, memory_of, remind, set_rate
 
 if TYPE_CHECKING:
     from skeleton_cgl.learning.learner import Batch, Learner
@@ -85,7 +85,7 @@ class Noise:
         """Take a step with the gradients at hand, at the rate the learner has at present."""
         set_rate(self._optimizer, learner.optimizer.param_groups[0]["lr"])
         self._optimizer.step()
-        self._optimizer.zero_grad()
+        clear_gradients(self._optimizer)
 
     def learned(self) -> dict[str, Any]:
         """Return what another is to know."""
