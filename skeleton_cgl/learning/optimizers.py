@@ -99,7 +99,7 @@ def _layout(tensor: Tensor) -> tuple[Any, ...]:
 
 
 def clear_gradients(optimizer: torch.optim.Optimizer) -> None:
-    """Forget the gradients of an optimizer's parameters: `zero_grad` without what it does besides, a tenth of a step."""
+    """Forget the gradients of an optimizer's parameters; `zero_grad` takes a tenth of a tiny step for it."""
     for group in optimizer.param_groups:
         for parameter in group["params"]:
             parameter.grad = None
