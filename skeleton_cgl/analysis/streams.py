@@ -124,14 +124,30 @@ def is_swept_stream(results: Results) -> bool:
     return is_known_stream(results) and sweeps_transition(results.scores.learners)
 
 
-def by_method(names: Sequence[LearnerName], learners: Sequence[LearnerRow]) -> dict[str, list[list[LearnerName]]]:
+def of_settings(names: Sequence[LearnerName], only: str) -> tuple[LearnerName, ...]:
+    """Return the learners whose setting has a text in it, such as "gaussian"; refuse if there is none."""
+    found = tuple(name for name in names if only in name.setting)
+    if not found:
+        known = ", ".join(dict.fromkeys(name.setting for name in names))
+        raise InputError(f"only: no setting has {only!r} in it; there are {known}")
+    return found
+
+
+def by_method(
+    names: Sequence[LearnerName], learners: Sequence[LearnerRow], only: str = ""
+) -> dict[str, list[list[LearnerName]]]:
     """Return learners that differ in nothing but how tasks run into one another together, method by method.
+
+    only: those of a setting with this text in it.
 
     They stand by what else tells them apart, as text: their backbone, if there are several, and what else is swept.
     """
     several = len({name.backbone for name in names}) > 1
     found: dict[str, dict[int, list[LearnerName]]] = {}
+    chosen = of_settings(names, only)
     for name, learner in zip(names, learners, strict=True):
+        if name not in chosen:
+            continue
         others = point_text(_parted(learner.point)[1])
         title = ", ".join([*[name.backbone] * several, *[others] * bool(others)])
         found.setdefault(title, {}).setdefault(name.place, []).append(name)

@@ -373,6 +373,11 @@ def test_points_of_a_sweep_stand_side_by_side_as_far_as_there_is_room(tmp_path: 
     many = made_results(tmp_path, streamed(points=(*SIGMAS, *KINDS)), "many", scenario=STREAM)
     with pytest.raises(InputError, match="5 settings of backbone and sweep; there is room for 4"):
         StreamOverTime().compute(many)
+    assert [panel.title for panel in StreamOverTime(only="sigma").compute(many)] == ["sigma=1", "sigma=2", "sigma=4"]
+    (row,) = StreamSweep(only="sigma").compute(many)
+    assert [len(line.overlap) for line in row.lines] == [3] * len(row.lines)
+    with pytest.raises(InputError, match="only: no setting has 'gausian' in it; there are"):
+        StreamSweep(only="gausian").compute(many)
 
 
 def test_a_sweep_of_streams_is_drawn_against_their_overlap(tmp_path: Path) -> None:

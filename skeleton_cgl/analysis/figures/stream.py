@@ -23,7 +23,15 @@ from skeleton_cgl.analysis.plots.style import (
     styled,
 )
 from skeleton_cgl.analysis.results import Results
-from skeleton_cgl.analysis.streams import Course, check_stream, courses, examined_at, is_known_stream, mixture
+from skeleton_cgl.analysis.streams import (
+    Course,
+    check_stream,
+    courses,
+    examined_at,
+    is_known_stream,
+    mixture,
+    of_settings,
+)
 from skeleton_cgl.analysis.words import OF_SKELETONS, Wording
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.scenarios.lessons import Order, describe
@@ -51,7 +59,10 @@ class StreamPanel:
 
 
 class StreamOverTime(StudyFigure[tuple[StreamPanel, ...]]):
-    """Two panels per setting. order: the one shown, such as `0,1 > 4,5 > 2,3`; by default that of the default tasks."""
+    """Two panels per setting. order: the one shown, such as `0,1 > 4,5 > 2,3`; by default that of the default tasks.
+
+    only: settings with this text in them, such as "gaussian".
+    """
 
     title = "Along a stream"
     meaning = (
@@ -59,19 +70,21 @@ class StreamOverTime(StudyFigure[tuple[StreamPanel, ...]]):
         "all its tasks at each examination: mean over repeats, the band being their deviation."
     )
 
-    def __init__(self, order: str | None = None) -> None:
+    def __init__(self, order: str | None = None, only: str = "") -> None:
         self.order = order_of(order)
+        self.only = only
 
     def applies(self, results: Results) -> bool:
         return is_known_stream(results)
 
     def compute(self, results: Results) -> tuple[StreamPanel, ...]:
         check_stream(results)
-        names = names_in(results.scores)
+        names = of_settings(names_in(results.scores), self.only)
         settings = settings_of(names)
         if len(settings) > _MOST_PANELS:
             raise InputError(
-                f"the study has {len(settings)} settings of backbone and sweep; there is room for {_MOST_PANELS}"
+                f"the study has {len(settings)} settings of backbone and sweep; there is room for {_MOST_PANELS}: "
+                "choose some with the option `only`"
             )
         order = self._order_of(results)
         found = []

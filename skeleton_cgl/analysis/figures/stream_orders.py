@@ -40,7 +40,10 @@ class OrderPanel:
 
 
 class StreamOrders(StudyFigure[tuple[OrderPanel, ...]]):
-    """A panel for every backbone, and setting of what else is swept."""
+    """A panel for every backbone, and setting of what else is swept.
+
+    only: points with this text in them, such as "gaussian", where transitions of several kinds are swept.
+    """
 
     title = "Order sensitivity on streams of more and more overlap"
     meaning = (
@@ -48,6 +51,9 @@ class StreamOrders(StudyFigure[tuple[OrderPanel, ...]]):
         "extremes chosen on test and read on validation queries, and the other way round. Bars are deviations over "
         "repeats."
     )
+
+    def __init__(self, only: str = "") -> None:
+        self.only = only
 
     def applies(self, results: Results) -> bool:
         return is_swept_stream(results) and len({run.order for run in results.scores.runs}) > 1
@@ -57,7 +63,7 @@ class StreamOrders(StudyFigure[tuple[OrderPanel, ...]]):
         findings = Findings(results.scores, default_level(results.scores), results.study)
         overlap = overlaps(findings.compared, results.study)
         found = []
-        for title, learners in by_method(findings.names, findings.learners).items():
+        for title, learners in by_method(findings.names, findings.learners, self.only).items():
             lines = [line for names in learners if (line := _line(findings, overlap, names)) is not None]
             orders = max(findings.finals[name.number].order_count for names in learners for name in names)
             if lines:

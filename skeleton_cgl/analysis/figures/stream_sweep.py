@@ -38,13 +38,19 @@ class SweepRow:
 
 
 class StreamSweep(StudyFigure[tuple[SweepRow, ...]]):
-    """A row of two panels for every backbone, and setting of what else is swept."""
+    """A row of two panels for every backbone, and setting of what else is swept.
+
+    only: points with this text in them, such as "gaussian", where transitions of several kinds are swept.
+    """
 
     title = "Accuracy and forgetting along streams of more and more overlap"
     meaning = (
         "A_AUC, the mean accuracy over tasks and examinations, and AF_s, how far tasks fell from their best, against "
         "the overlap index O: the share of batches in which no task has 90 %. Bars are deviations over repeats."
     )
+
+    def __init__(self, only: str = "") -> None:
+        self.only = only
 
     def applies(self, results: Results) -> bool:
         return is_swept_stream(results)
@@ -54,7 +60,7 @@ class StreamSweep(StudyFigure[tuple[SweepRow, ...]]):
         findings = Findings(results.scores, default_level(results.scores), results.study)
         overlap = overlaps(findings.compared, results.study)
         rows = []
-        for title, learners in by_method(findings.names, findings.learners).items():
+        for title, learners in by_method(findings.names, findings.learners, self.only).items():
             lines = [_line(findings, overlap, names) for names in learners]
             rows.append(SweepRow(title, tuple(lines), results.words))
         return tuple(rows)
