@@ -15,6 +15,7 @@ SHARED = (
     "kept_samples",
     "masking",
     "memory",
+    "neighbours",
     "noise",
     "parameters",
     "plateaus",

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from skeleton_cgl.graphs.links import Links
+from skeleton_cgl.methods.neighbours import Choice, Neighbours, Scores
 from skeleton_cgl.methods.parameters import check_whole
-from skeleton_cgl.methods.subgraphs import Choice, Neighbours, Scores
 
 Curvature = Literal["ollivier", "surrogate"]
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from skeleton_cgl.graphs.links import Links
 from skeleton_cgl.methods.curvature import LARGEST, Curvature, by_curvature, check_curvature, spelled_largest
+from skeleton_cgl.methods.neighbours import Scores
 from skeleton_cgl.methods.ssm import SSM
-from skeleton_cgl.methods.subgraphs import Scores
 
 
 class SEM(SSM):

@@ -5,8 +5,8 @@ from typing import Any
 
 from skeleton_cgl.graphs.links import Links
 from skeleton_cgl.methods.curvature import LARGEST, Curvature, by_curvature, check_curvature, spelled_largest
+from skeleton_cgl.methods.neighbours import Choice
 from skeleton_cgl.methods.ssm_stream import SSMStream
-from skeleton_cgl.methods.subgraphs import Choice
 
 
 class SEMStream(SSMStream):

@@ -9,17 +9,16 @@ from torch import Tensor
 
 from skeleton_cgl.graphs.links import Links
 from skeleton_cgl.learning.method import Method
-from skeleton_cgl.methods.parameters import check_whole
-from skeleton_cgl.methods.subgraphs import (
-    Remembered,
+from skeleton_cgl.methods.neighbours import (
     Sampling,
     Scores,
-    beside,
     by_chance,
     check_sampling,
     checked_fan_outs,
     spelled_fan_outs,
 )
+from skeleton_cgl.methods.parameters import check_whole
+from skeleton_cgl.methods.subgraphs import Remembered, beside
 from skeleton_cgl.scenarios.scenario import Experience, Need, Samples
 
 if TYPE_CHECKING:

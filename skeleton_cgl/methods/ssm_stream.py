@@ -6,10 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from torch import Tensor
 
 from skeleton_cgl.graphs.links import Links
-from skeleton_cgl.methods.parameters import check_whole
-from skeleton_cgl.methods.remembering import Remembering
-from skeleton_cgl.methods.subgraph_reservoir import SubgraphReservoir
-from skeleton_cgl.methods.subgraphs import (
+from skeleton_cgl.methods.neighbours import (
     Choice,
     Sampling,
     by_chance,
@@ -17,6 +14,9 @@ from skeleton_cgl.methods.subgraphs import (
     checked_fan_outs,
     spelled_fan_outs,
 )
+from skeleton_cgl.methods.parameters import check_whole
+from skeleton_cgl.methods.remembering import Remembering
+from skeleton_cgl.methods.subgraph_reservoir import SubgraphReservoir
 from skeleton_cgl.scenarios.scenario import Need, Samples
 
 if TYPE_CHECKING:

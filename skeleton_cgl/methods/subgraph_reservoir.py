@@ -10,8 +10,9 @@ from torch import Tensor
 
 from skeleton_cgl.graphs.batches import Places
 from skeleton_cgl.graphs.links import Links
+from skeleton_cgl.methods.neighbours import Choice
 from skeleton_cgl.methods.reservoir import Reservoir
-from skeleton_cgl.methods.subgraphs import Choice, contents_of, cut_out, places_of, whole_of
+from skeleton_cgl.methods.subgraphs import contents_of, cut_out, places_of, whole_of
 from skeleton_cgl.scenarios.inputs import Pool
 from skeleton_cgl.scenarios.scenario import Samples
 

@@ -8,8 +8,8 @@ from scipy.optimize import linprog
 from skeleton_cgl.engine.study import Component
 from skeleton_cgl.graphs.links import Links
 from skeleton_cgl.methods.curvature import Ollivier, Surrogate
+from skeleton_cgl.methods.neighbours import Neighbours
 from skeleton_cgl.methods.sem import SEM
-from skeleton_cgl.methods.subgraphs import Neighbours
 from skeleton_cgl.registry import METHODS
 
 TRIANGLE_AND_BRIDGE = networkx.Graph([(0, 1), (0, 2), (1, 2), (0, 3), (3, 4), (3, 5), (4, 5)])
