@@ -1,6 +1,7 @@
 """What methods know in the end against how far the order decides it: AA against AOPD, a point per method."""
 
 import json
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,6 +20,8 @@ from skeleton_cgl.analysis.words import OF_SKELETONS, Wording
 from skeleton_cgl.errors import InputError
 
 _COLUMNS = 3
+_TITLE_LETTERS = 30
+"""As many as fit above a panel of three."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ class Sensitivity(StudyFigure[tuple[SensitivityPanel, ...]]):
             axis.set_xlabel(f"average {panel.words.measured}")
             axis.set_ylabel(f"AOPD, {panel.orders} orders")
             if len(value) > 1:
-                axis.set_title(panel.title)
+                axis.set_title(textwrap.fill(panel.title, _TITLE_LETTERS))
         names = [point.name for panel in value for point in panel.points]
         method_legend(figure, names, line="")
         return figure
