@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _SHARPNESS = 10
 _DISCRIMINATOR = 64
+_TOO_SMALL = 1e-30
+"""Of a spread below this, ln σ is taken of what σ is made of: 1/σ, its gradient, would soon be infinite."""
 _LOWEST = -8.0
 """Of lower numbers, softplus is too small for its logarithm to be taken."""
 
@@ -76,7 +78,7 @@ class Noise:
             loss = loss + strengths.adversarial * self.told_apart(made, mean)
         if strengths.variational:
             # Only where it has to be: gradients by the other way are rounded differently.
-            log_spread = None if bool(spread.all()) else log_softplus(mapped)
+            log_spread = None if bool(spread.min() > _TOO_SMALL) else log_softplus(mapped)
             variational = variational_loss(made, mean, spread, batch.targets[-len(made) :], log_spread)
             loss = loss + strengths.variational * variational
         return loss, outputs[: len(current)]

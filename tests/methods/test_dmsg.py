@@ -93,6 +93,20 @@ def test_without_spread_and_without_its_losses_it_is_plain_replay(setting: str) 
     assert not torch.allclose(after(spread), after(narrow, plain), atol=1e-3)
 
 
+@pytest.mark.parametrize("mapped", [-50.0, -9.0, -8.8, -7.9, -6.0])
+def test_a_spread_of_next_to_nothing_leaves_weights_finite(mapped: float) -> None:
+    """Of −9, σ is 8·10⁻⁴¹: there is a number for it, and none for 1/σ."""
+    scenario = nodes()
+    state = from_bytes(to_bytes(learned(learner_of(scenario, "dmsg", {"count": 4}), scenario, 2).state()))
+    state["method"]["noise"]["weights"]["spread.weight"].zero_()
+    state["method"]["noise"]["weights"]["spread.bias"].fill_(mapped)
+    learner = learner_of(scenario, "dmsg", {"count": 4})
+    learner.restore(state)
+    learner.learn(lessons_of(scenario)[2], 7)
+    assert weights_of(learner).isfinite().all()
+    assert all(value.isfinite().all() for value in learner.state()["method"]["noise"]["weights"].values())
+
+
 def noise_of(learner: Learner, seed: int = 0) -> Noise:
     torch.manual_seed(seed)
     return Noise(learner, {})
