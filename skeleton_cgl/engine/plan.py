@@ -138,7 +138,10 @@ class Plan:
         )
 
     def _notes(self) -> tuple[str, ...]:
-        """Return what the first scenario says of its data; of variants and repeats with other tasks, what differs."""
+        """Return what the first scenario says of its data; of variants and repeats with other tasks, what differs.
+
+        On a stream also which methods are no learners of it: whatever their names, a reader must be able to tell.
+        """
         first = self.scenarios[0][0]
         told = list(getattr(first, "notes", ()))
         for variant, scenarios in zip(self.study.variants(), self.scenarios, strict=True):
@@ -147,6 +150,10 @@ class Plan:
                 whose = ", ".join([*point, *([f"repeat {repeat}"] if repeat else [])])
                 if repeat == 0 or scenario.default != scenarios[0].default:
                     told += [f"{whose}: {note}" for note in getattr(scenario, "notes", ()) if note not in told]
+        if "borders" not in first.offers:
+            methods = [method for variant in self.variants for method in variant.methods]
+            offline = dict.fromkeys(str(method) for method in methods if METHODS.find(method.name).offline)
+            told += [f"{method}: offline; learns every piece of the stream as a lesson" for method in offline]
         return tuple(told)
 
     def setting(self, stage: Stage) -> tuple[Study, Scenario]:

@@ -180,6 +180,16 @@ def learned_by_hand(scenario: Scenario, recipe: Training, experiences: list[Expe
     return learner
 
 
+def test_a_study_of_a_stream_says_who_learns_it_offline_whatever_the_label(nodes: dict[str, Any]) -> None:
+    methods = ["bare", {"name": "joint", "label": "mine"}]
+    offline = "mine: offline; learns every piece of the stream as a lesson"
+    swept = study_of(stream(nodes), methods=methods, sweep={"scenario.transition": ["hard", GAUSSIAN]})
+    assert make_plan(swept).row().notes.count(offline) == 1
+    without_it = study_of(stream(nodes), methods=["bare"], training={"learning_rate": 0.01})
+    for other in (without_it, study_of(nodes, methods=methods)):
+        assert not any("offline" in note for note in make_plan(other).row().notes)
+
+
 def test_a_trial_is_of_the_first_batches_of_a_piece(nodes: dict[str, Any]) -> None:
     scenario = make_scenario(stream(nodes, every=12), 0)
     whole = scenario.experience(scenario.lessons(scenario.default)[:1])
