@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.method import Method
 from skeleton_cgl.methods.isolation import OwnParts, weights_of
+from skeleton_cgl.methods.parameters import check_number
 from skeleton_cgl.scenarios.scenario import Experience, Need, Queries
 
 if TYPE_CHECKING:
@@ -31,8 +32,10 @@ class PackNet(Method):
     paper: ClassVar[str] = "Mallya and Lazebnik 2018"
 
     def __init__(self, prune: float | None = None) -> None:
-        if prune is not None and not 0 < prune < 1:
-            raise ValueError(f"prune {prune} is not between 0 and 1")
+        if prune is not None:
+            check_number(prune=prune)
+            if not 0 < prune < 1:
+                raise ValueError(f"prune {prune} is not between 0 and 1")
         self.prune = prune
         self._owners: dict[str, Tensor] = {}
         self._own = OwnParts()

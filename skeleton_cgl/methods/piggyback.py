@@ -1,6 +1,5 @@
 """Piggyback (Mallya et al. 2018): a fixed backbone, and for every task a mask that says which of its weights count."""
 
-from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
@@ -9,7 +8,7 @@ from torch.nn import functional
 
 from skeleton_cgl.learning.method import Method
 from skeleton_cgl.methods.masking import Masking, masked
-from skeleton_cgl.methods.parameters import check_flag
+from skeleton_cgl.methods.parameters import check_flag, check_number
 from skeleton_cgl.methods.pretraining import pretrain
 from skeleton_cgl.scenarios.scenario import Experience, Need, Queries
 
@@ -33,8 +32,7 @@ class Piggyback(Method):
     paper: ClassVar[str] = "Mallya et al. 2018"
 
     def __init__(self, threshold: float = 0.01, pretraining: bool = True) -> None:
-        if not isfinite(threshold) or threshold <= 0:
-            raise ValueError(f"threshold must be positive, found {threshold}")
+        check_number(above=0, threshold=threshold)
         check_flag(pretraining=pretraining)
         self.threshold = threshold
         self.pretraining = pretraining

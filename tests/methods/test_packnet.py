@@ -246,6 +246,12 @@ def test_a_share_outside_0_and_1_is_refused(prune: float) -> None:
         make_method("packnet", {"prune": prune})
 
 
+@pytest.mark.parametrize("prune", [True, "0.5"])
+def test_a_share_that_is_no_number_is_refused(prune: Any) -> None:
+    with pytest.raises(InputError, match=f"prune must be a finite number, found {prune!r}"):
+        make_method("packnet", {"prune": prune})
+
+
 def test_one_task_is_refused_when_a_learner_is_made() -> None:
     scenario = node_scenario(setting="task-il", classes_per_task=6)
     with pytest.raises(InputError, match=r"^PackNet needs at least two tasks$"):
