@@ -7,7 +7,10 @@ import pytest
 
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.method import make_method
+from skeleton_cgl.methods.cosine import Cosine
+from skeleton_cgl.methods.ncm import NCM
 from skeleton_cgl.methods.parameters import check_number
+from skeleton_cgl.methods.ridge import Ridge
 from skeleton_cgl.registry import METHODS, arguments_of
 
 
@@ -52,6 +55,30 @@ def test_true_is_no_whole_number_a_number_is_finite_and_3_is_neither_true_nor_fa
 def test_nothing_is_no_value_of_a_parameter_that_has_to_have_one(method: str, name: str) -> None:
     with pytest.raises(InputError, match=f"^method '{method}': "):
         make_method(method, {name: None})
+
+
+@pytest.mark.parametrize(
+    ("method", "parameters"),
+    [
+        ("packnet", {"prune": None}),
+        ("piggyback", {"threshold": 0.01, "pretraining": True}),
+        ("hat", {"s_max": 400, "c": 0.75, "variant": "paper"}),
+        ("twp", {"lambda_l": 1e4, "lambda_t": 1e4, "beta": 0.01, "variant": "own"}),
+        ("ridge", {"strength": 100}),
+        ("joint", {"restart": False}),
+    ],
+)
+def test_what_is_not_said_is_as_papers_and_documentation_have_it(method: str, parameters: dict[str, Any]) -> None:
+    made = make_method(method, {})
+    assert {name: getattr(made, name) for name in parameters} == parameters
+
+
+def test_features_that_are_not_told_of_are_those_of_each_reference() -> None:
+    expected = {Ridge: ("data", 2000), NCM: ("data", 0), Cosine: ("first task", 0)}
+    for made in (Ridge(), NCM(), Cosine()):
+        features = made.features
+        assert (features.source, features.projection) == expected[type(made)]
+        assert (features.hops, features.read_out, features.unit) == (0, "mean", True)
 
 
 def test_true_and_text_are_no_numbers() -> None:

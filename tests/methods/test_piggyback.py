@@ -14,6 +14,7 @@ from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.learner import Batch, Learner
 from skeleton_cgl.learning.method import make_method
 from skeleton_cgl.learning.state import from_bytes, to_bytes
+from skeleton_cgl.methods.masking import Masking
 from skeleton_cgl.methods.piggyback import Piggyback
 from skeleton_cgl.methods.pretraining import pretrain
 from skeleton_cgl.scenarios.made_up import made_up_clips, made_up_graph
@@ -357,6 +358,18 @@ def test_masks_are_truth_values_of_weights_and_of_no_bias(small: Path, backbone:
     for name, mask in masks.items():
         assert mask.dtype == torch.bool
         assert mask.shape == tables[name].shape
+
+
+def test_a_weight_counts_from_the_threshold_on(small: Path) -> None:
+    learner = small_learner(scenario_of(small, "task-il"), "piggyback")
+    before = {name: value.detach().clone() for name, value in learner.backbone.named_parameters()}
+    masking = Masking(learner.backbone, 0.25)
+    for real in masking._real.values():
+        real.view(-1)[0::2], real.view(-1)[1::2] = 0.25, 0.2499
+    masking.step(0.1)
+    for name, mask in masking.end().items():
+        assert mask.flatten()[0::2].all()
+        assert mask.flatten()[1::2].equal(before[name].flatten()[1::2] == 0)
 
 
 @pytest.mark.parametrize("threshold", [0, -0.01])

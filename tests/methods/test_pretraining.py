@@ -21,6 +21,7 @@ from skeleton_cgl.methods.pretraining import pretrain
 from skeleton_cgl.scenarios.inputs import Clips
 from skeleton_cgl.scenarios.made_up import made_up_graph
 from skeleton_cgl.scenarios.scenario import Experience, Scenario
+from tests.graphs.made_sets import random_graph_set
 from tests.learning.learners import small_learner
 from tests.scenarios.graphs import NODES, node_graph, node_scenario
 from tests.scenarios.sets import prefixes
@@ -87,6 +88,39 @@ def test_a_graph_alone_is_compared_with_none() -> None:
     nodes = torch.tensor([[1.0, 2.0], [0.5, -1.0]])
     found = infograph(nodes, torch.tensor([[1.0, 1.0]]), torch.tensor([2]))
     assert found.item() == pytest.approx(np.mean([softplus(-3), softplus(0.5)]) - np.log(2), rel=1e-6)
+
+
+def test_the_networks_of_infograph_are_three_layers_and_a_linear_map_past_them(small: Path) -> None:
+    scenario = scenario_called("graphs", small)
+    objective = InfoGraph(small_learner(scenario, "bare"), first_lesson(scenario))
+    for network in (objective.of_nodes, objective.of_graphs):
+        values = {name: value.double().numpy() for name, value in network.state_dict().items()}
+        entering = np.random.default_rng(0).normal(size=(5, values["skip.weight"].shape[1]))
+        hidden = entering
+        for layer in (0, 2, 4):
+            hidden = np.maximum(hidden @ values[f"layers.{layer}.weight"].T + values[f"layers.{layer}.bias"], 0)
+        expected = hidden + entering @ values["skip.weight"].T + values["skip.bias"]
+        np.testing.assert_allclose(network.double()(torch.from_numpy(entering)).detach().numpy(), expected, atol=1e-12)
+
+
+def test_graphs_come_128_at_once_and_all_else_at_once_where_the_recipe_does_not_say(small: Path) -> None:
+    made = random_graph_set(graphs=400, published=False, texts=False)
+    whole = graph_scenario(made, setting="task-il", classes_per_task=3)
+    graphs = InfoGraph(small_learner(whole, "bare"), first_lesson(whole))
+    sizes = [len(rows) for rows in pretraining._batches(graphs._learner, graphs)]
+    assert len(sizes) > 1
+    assert 64 < min(sizes) <= max(sizes) <= 128
+    scenario = scenario_called("nodes", small)
+    nodes = DeepGraphInfomax(small_learner(scenario, "bare"), first_lesson(scenario))
+    assert [len(rows) for rows in pretraining._batches(nodes._learner, nodes)] == [len(nodes)]
+
+
+def test_the_weights_of_dgi_are_drawn_from_one_over_the_root_of_the_width(small: Path) -> None:
+    scenario = scenario_called("nodes", small)
+    learner = small_learner(scenario, "bare")
+    drawn = DeepGraphInfomax(learner, first_lesson(scenario)).weight.detach()
+    assert drawn.shape == (learner.head.width, learner.head.width)
+    assert 0.8 < float(drawn.abs().max()) * learner.head.width**0.5 <= 1
 
 
 @pytest.mark.parametrize("sparse", [False, True])

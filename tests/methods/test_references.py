@@ -150,6 +150,8 @@ def test_prototypes_are_class_means_as_by_scikit_learn_and_by_hand(small: Path) 
     nearest = KNeighborsClassifier(n_neighbors=1).fit(means.numpy(), np.arange(6))
     found = final_answers(scenario, TASKS, "ncm", {"unit": False})
     assert found.argmax(dim=1).tolist() == nearest.predict(queries.numpy()).tolist()
+    squared = ((queries[:, None] - means) ** 2).sum(dim=2)
+    torch.testing.assert_close(found.double(), -squared, atol=1e-5, rtol=1e-5)
     cosine = (queries @ means.T) / queries.norm(dim=1)[:, None] / means.norm(dim=1)
     found = final_answers(scenario, TASKS, "cosine", {"features": "data", "unit": False})
     torch.testing.assert_close(found.double(), cosine, atol=1e-5, rtol=1e-5)
@@ -196,6 +198,18 @@ def test_what_is_learned_after_a_saved_state_is_what_is_learned_without(small: P
     queries = scenario.queries(scenario.lessons(TASKS))
     assert_same_to_the_bit([resumed.answer(queries)], [straight.answer(queries)])
     assert to_bytes(resumed.state()) == to_bytes(straight.state())
+
+
+@pytest.mark.parametrize("name", ["ridge", "ncm", "cosine"])
+def test_who_answered_and_goes_back_answers_as_then(small: Path, name: str) -> None:
+    scenario = scenario_of(small)
+    learner, queries = small_learner(scenario, name, {"features": "data"}), scenario.queries(scenario.lessons(TASKS))
+    learner.learn(lesson(scenario, *TASKS[:1]), 1)
+    before, saved = learner.answer(queries), learner.state()
+    learner.learn(lesson(scenario, *TASKS[:2]), 2)
+    assert not torch.equal(learner.answer(queries), before)
+    learner.restore(saved)
+    assert_same_to_the_bit([learner.answer(queries)], [before])
 
 
 def test_before_anything_is_learned_all_answers_are_alike(small: Path) -> None:
