@@ -9,7 +9,7 @@ from skeleton_cgl.learning.method import Method
 from skeleton_cgl.methods.changes import Changes, shares_of_others
 from skeleton_cgl.methods.importance import Anchor
 from skeleton_cgl.methods.kept_samples import KeptSamples
-from skeleton_cgl.methods.parameters import check_choice, check_number, check_whole
+from skeleton_cgl.methods.parameters import check_choice, check_number, check_share, check_whole
 from skeleton_cgl.methods.quotas import QuotaMemory
 from skeleton_cgl.scenarios.inputs import Pool
 from skeleton_cgl.scenarios.scenario import Experience, Need, Samples, join
@@ -54,9 +54,7 @@ class CGNN(Method):
             if not number >= 0:
                 raise ValueError(f"{name} {number} is negative")
         check_number(strength=strength, alpha=alpha)
-        for name, number in (("share", share), ("p", p)):
-            if not 0 <= number <= 1:
-                raise ValueError(f"{name} {number} is not between 0 and 1")
+        check_share(share=share, p=p)
         check_whole(1, count=count)
         check_choice(get_args(Variant), variant=variant)
         self.strength, self.share, self.alpha = strength, share, alpha

@@ -33,7 +33,7 @@ def _picks(likely: Tensor, sure: Tensor, groups: Tensor, count: int, others: flo
     free = groups == known[:, None]
     nearest = likely.new_full(free.shape, torch.inf)
     picked: list[list[int]] = [[] for _ in known]
-    for turn in range(count):
+    for turn in range(min(count, len(groups))):
         for place in range(len(known)):
             if not free[place].any():
                 continue

@@ -30,7 +30,7 @@ class Memory:
     def __init__(self, fraction: float | None, count: int | None, fewest: int = 1) -> None:
         if (fraction is None) == (count is None):
             raise InputError("memory: give either a fraction or a count")
-        if fraction is not None and not 0 < fraction <= 1:
+        if fraction is not None and (isinstance(fraction, bool) or not 0 < fraction <= 1):
             raise InputError(f"memory: fraction {fraction} is not between 0 and 1")
         check_whole(fewest, optional=True, count=count)
         self._fraction = fraction

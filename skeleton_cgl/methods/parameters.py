@@ -9,6 +9,9 @@ from typing import Any
 
 from skeleton_cgl.config import did_you_mean
 
+_MOST = 2**31 - 1
+"""Of anything counted: the product of two such numbers fits into 64 bits."""
+
 
 def is_whole(value: Any, least: int) -> bool:
     """Return whether something is a whole number of at least so many; true and false are none."""
@@ -16,10 +19,12 @@ def is_whole(value: Any, least: int) -> bool:
 
 
 def check_whole(least: int, *, optional: bool = False, **named: int | None) -> None:
-    """Refuse what is not a whole number of at least so many; what is optional may be None."""
+    """Refuse what is not a whole number of at least so many, or an absurd one; what is optional may be None."""
     for name, value in named.items():
         if not is_whole(value, least) and not (optional and value is None):
             raise ValueError(f"{name} {value!r} is not a whole number of at least {least}")
+        if value is not None and value > _MOST:
+            raise ValueError(f"{name} {value} is more than {_MOST}")
 
 
 def check_number(*, least: float | None = None, above: float | None = None, **named: float) -> None:
@@ -31,6 +36,13 @@ def check_number(*, least: float | None = None, above: float | None = None, **na
             raise ValueError(f"{name} {value} is negative" if least == 0 else _beyond(name, f"at least {least}", value))
         if above is not None and value <= above:
             raise ValueError(_beyond(name, "positive" if above == 0 else f"above {above}", value))
+
+
+def check_share(**named: float) -> None:
+    """Refuse what is no number from 0 to 1; true is none."""
+    for name, value in named.items():
+        if isinstance(value, bool) or not 0 <= value <= 1:
+            raise ValueError(f"{name} {value} is not between 0 and 1")
 
 
 def check_choice(known: Iterable[str], **named: str) -> None:
