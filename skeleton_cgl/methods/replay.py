@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
 
 class Replay(Remembering[Memory]):
-    """Learns the task loss on the new task and the memory of past tasks together, in one forward pass."""
+    """Learns the task loss on the new task and the memory of past tasks together, in one forward pass.
+
+    A count that no task exceeds keeps everything, as a fraction of 1 does: it is Joint.
+    """
 
     def __init__(self, fraction: float | None = None, count: int | None = None) -> None:
         self.memory = Memory(**with_fraction({"fraction": fraction, "count": count}))

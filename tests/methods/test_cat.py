@@ -33,7 +33,12 @@ def test_every_class_gets_a_row_and_none_more_than_it_has(sizes: tuple[int, ...]
 
 @pytest.mark.parametrize(
     ("sizes", "rows", "expected"),
-    [((30, 20, 10), 12, [6, 4, 2]), ((30, 20, 10), 6, [3, 2, 1]), ((98, 1, 1), 10, [8, 1, 1])],
+    [
+        ((30, 20, 10), 12, [6, 4, 2]),
+        ((30, 20, 10), 6, [3, 2, 1]),
+        ((98, 1, 1), 10, [8, 1, 1]),
+        ((53, 24, 23), 7, [3, 2, 2]),
+    ],
 )
 def test_classes_get_rows_in_proportion_to_their_size(sizes: tuple, rows: int, expected: list[int]) -> None:
     assert list(shares(labels_of(*sizes), rows).values()) == expected
