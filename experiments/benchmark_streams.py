@@ -8,7 +8,8 @@ last line is one JSON object: steps per second, ratios of times, and the millise
 
 nodes: of a graph of Cora's size, made up without its files, by Bare and ER on the whole graph and on sampled
 neighbourhoods, beside a loop over DGL's samplers. skeletons: random clips of the size of N-UCLA's, beside a loop of
-PyTorch with the same model. methods: all that run on streams, on both, beside Bare:
+PyTorch with the same model, and one of DGL on a graph of joints for every clip. methods: all that run on streams, on
+both, beside Bare:
 
     python experiments/benchmark_streams.py --part methods --methods gss der --rounds 5
 """
@@ -23,7 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -46,6 +47,10 @@ from skeleton_cgl.registry import METHODS
 from skeleton_cgl.scenarios.inputs import Inputs
 from skeleton_cgl.scenarios.scenario import Experience, Scenario
 from skeleton_cgl.scenarios.stream import StreamScenario, StreamSettings
+from skeleton_cgl.skeletons import UCLA
+
+if TYPE_CHECKING:
+    import dgl
 
 BATCH, MEMORY, WIDTH = 10, 100, 256
 STEPS = 40
@@ -227,6 +232,51 @@ def plain_clips(bench: Bench, learner: Learner, memory: PlainReservoir | None) -
     return plain_loop(bench, nn.ModuleList([backbone, head]), outputs, memory)
 
 
+class PlainJoints(nn.Module):
+    """The GCN of clips as one writes it with DGL: convolutions beside a skip, a gated sum and the largest."""
+
+    def __init__(self, features: int, width: int, embedding: int, classes: int) -> None:
+        from dgl.nn.pytorch import GraphConv
+
+        super().__init__()
+        sizes = [(features, width), (width, width)]
+        self.neighbours = nn.ModuleList(GraphConv(*pair, norm="none") for pair in sizes)
+        self.own = nn.ModuleList(nn.Linear(*pair) for pair in sizes)
+        self.norms = nn.ModuleList(nn.BatchNorm1d(width) for _ in sizes)
+        self.gate = nn.Linear(width, 1)
+        self.predictor = nn.Sequential(nn.Linear(2 * width, embedding), nn.ReLU(), nn.BatchNorm1d(embedding))
+        self.head = nn.Linear(embedding, classes)
+
+    def forward(self, batch: "dgl.DGLGraph") -> Tensor:
+        import dgl
+
+        hidden = batch.ndata["features"]
+        for neighbours, own, norm in zip(self.neighbours, self.own, self.norms, strict=True):
+            hidden = norm(neighbours(batch, hidden).relu() + own(hidden).relu())
+        batch.ndata["hidden"], batch.ndata["gate"] = hidden, torch.sigmoid(self.gate(hidden))
+        parts = [dgl.sum_nodes(batch, "hidden", "gate"), dgl.max_nodes(batch, "hidden")]
+        found: Tensor = self.head(self.predictor(torch.cat(parts, dim=1)))
+        return found
+
+
+def joint_graphs(clips: Tensor) -> "list[dgl.DGLGraph]":
+    """Return a graph of joints for each of clips (N, C, T, V), whose features are their trajectories."""
+    graphs = [UCLA.graph() for _ in clips]
+    for graph, clip in zip(graphs, clips, strict=True):
+        graph.ndata["features"] = clip.permute(2, 1, 0).flatten(1)
+    return graphs
+
+
+def plain_joints(bench: Bench, learner: Learner, memory: PlainReservoir | None) -> Run:
+    """Return a loop over graphs of DGL's, one a clip, batched anew in every step, with a model of the same size."""
+    import dgl
+
+    graphs = joint_graphs(bench.piece.training.pool.whole().content)
+    features, width = graphs[0].ndata["features"].shape[1], learner.backbone.gate.in_features
+    model = PlainJoints(features, width, learner.head.width, len(bench.scenario.outputs))
+    return plain_loop(bench, model, lambda ids: model(dgl.batch([graphs[clip] for clip in ids.tolist()])), memory)
+
+
 def inputs_of_steps(learner: Learner, bench: Bench) -> list[Inputs]:
     """Learn a piece of the stream, and return what enters the model in every step."""
     usual, found = learner._step, []
@@ -267,7 +317,7 @@ def compared(case: str, bench: Bench, variants: Mapping[str, Run], rounds: int) 
     """Return steps per second of every variant, and the ratios of their times that matter."""
     times = alternate(dict(variants), rounds, time.process_time)
     found = {f"{case}_{name}_steps_per_s": 1000 * bench.steps / value for name, value in times.items()}
-    found[f"{case}_plain_over_ours"] = times["plain"] / times["ours"]
+    found |= {f"{case}_{name}_over_ours": times[name] / times["ours"] for name in ("plain", "dgl") if name in times}
     found[f"{case}_ours_over_products"] = times["ours"] / times["products"]
     return found
 
@@ -299,6 +349,7 @@ def measure_clips(rounds: int, clips: int = CLIPS * CLASSES // 2, steps: int = S
         variants = {
             "ours": ours(learner, bench),
             "plain": plain_clips(bench, learner, PlainReservoir(count) if count else None),
+            "dgl": plain_joints(bench, learner, PlainReservoir(count) if count else None),
             "products": clip_products(sizes),
         }
         found |= compared(f"clips_{method}", bench, variants, rounds)

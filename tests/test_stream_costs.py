@@ -5,7 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
+import dgl
 import pytest
+import torch
 
 from skeleton_cgl.registry import METHODS
 
@@ -38,10 +40,31 @@ def test_nodes_are_timed_on_both_views_beside_a_plain_loop_and_examined_in_one_p
     assert all(value > 0 for value in found.values())
 
 
-def test_clips_are_timed_beside_a_plain_loop_and_examined_in_one_pass(script: MakeModule) -> None:
+def test_clips_are_timed_beside_plain_loops_and_examined_in_one_pass(script: MakeModule) -> None:
     found = script("benchmark_streams").measure_clips(rounds=1, clips=80, steps=2)
-    assert all(found[f"clips_{method}_plain_over_ours"] > 0 for method in ("bare", "er"))
+    assert all(found[f"clips_{method}_{loop}_over_ours"] > 0 for method in ("bare", "er") for loop in ("plain", "dgl"))
     assert found["clips_examination_passes"] == 1
+
+
+def test_the_plain_model_of_joint_graphs_is_the_backbone(script: MakeModule) -> None:
+    """With the same weights, clips as graphs of DGL's, one each, have the outputs that the learner gives them."""
+    streams = script("benchmark_streams")
+    bench = streams.clip_bench(80, 4, steps=2)
+    learner, samples = bench.learner("bare"), bench.piece.training
+    backbone, rows = learner.backbone, learner.head.rows
+    clips = samples.pool.whole().content[samples.ids]
+    model = streams.PlainJoints(clips.shape[1] * clips.shape[2], 64, learner.head.width, len(rows)).eval()
+    for place, layer in enumerate(backbone.layers):
+        weights = layer.neighbours.state_dict()
+        model.neighbours[place].load_state_dict({"weight": weights["weight"].T, "bias": weights["bias"]})
+        model.own[place].load_state_dict(layer.own.state_dict())
+        model.norms[place].load_state_dict(layer.norm.state_dict())
+    model.gate.load_state_dict(backbone.gate.state_dict())
+    model.predictor.load_state_dict(backbone.predictor.state_dict())
+    model.head.load_state_dict({"weight": rows[:, :-1], "bias": rows[:, -1]})
+    with learner.answering(), torch.no_grad():
+        expected = learner.outputs(learner.inputs(samples))
+        torch.testing.assert_close(model(dgl.batch(streams.joint_graphs(clips))), expected)
 
 
 def test_all_methods_without_borders_are_timed_beside_bare(script: MakeModule) -> None:
