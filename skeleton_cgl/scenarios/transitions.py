@@ -24,6 +24,8 @@ Batches = list[np.ndarray]
 OVERLAP_BELOW = 0.9
 """τ: where no task has so large a share of a batch, tasks overlap. DRIFT does not state it; its figures fit 0.9."""
 _EXAMINATIONS = 20
+_NARROWEST = 1e-100
+"""Narrower mixtures are no different, and of these the squares would be infinite."""
 
 
 class Queue:
@@ -97,7 +99,7 @@ class Gaussian(Transition):
         """Return α, the softmax over tasks of −(t − μ_k)²/2σ²."""
         own = np.array(numbers_of_batches(lengths, size))
         centres = np.cumsum(own) - own / 2
-        distances = np.square((np.arange(own.sum())[:, None] - centres) / self.sigma) / 2
+        distances = np.square((np.arange(own.sum())[:, None] - centres) / max(self.sigma, _NARROWEST)) / 2
         likely = np.exp(distances.min(axis=1, keepdims=True) - distances)
         mixture: np.ndarray = likely / likely.sum(axis=1, keepdims=True)
         return mixture

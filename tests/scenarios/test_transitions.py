@@ -86,6 +86,13 @@ def test_the_shares_of_a_gaussian_mixture_are_those_of_the_formula() -> None:
         np.testing.assert_allclose(found[step], [weight / sum(weights) for weight in weights])
 
 
+@pytest.mark.parametrize("sigma", [1e-200, 5e-324])
+def test_however_narrow_a_gaussian_is_the_nearest_centre_has_the_batch(sigma: float) -> None:
+    order, lengths = ((0,), (1,), (2,)), [40, 90, 60]
+    narrow, usual = (transition("gaussian", sigma=each).mixture(order, lengths, 10) for each in (sigma, 1e-3))
+    assert np.array_equal(narrow, usual)
+
+
 def test_a_narrow_gaussian_far_from_all_centres_still_has_shares() -> None:
     """All densities are 0 there in floating point, and 0/0 no share."""
     found = transition("gaussian", sigma=1e-3).mixture(tasks_of(EQUAL), [2000] * 4, 10)
