@@ -22,7 +22,10 @@ _TELLING_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class Forecast:
-    """What running a study would mean; seconds: on one worker, None where they were not asked for or not to be had."""
+    """What running a study would mean; seconds: on one worker, None where they were not asked for or not to be had.
+
+    remarks: which methods have more to go by than others.
+    """
 
     orders: int
     runs: int
@@ -31,6 +34,7 @@ class Forecast:
     done: int
     seconds: float | None
     shares: bool
+    remarks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         shared = 1 - self.stages / self.alone if self.alone else 0
@@ -43,7 +47,7 @@ class Forecast:
         ]
         if self.seconds is not None:
             lines.append(f"about {duration(self.seconds)} on one worker, by some epochs of each method")
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.remarks])
 
 
 def forecast(study: Study, store: str | Path | None = None, timed: bool = True) -> Forecast:
@@ -61,6 +65,7 @@ def forecast(study: Study, store: str | Path | None = None, timed: bool = True) 
         done=len(done),
         seconds=_expected_seconds(plan, done) if timed else None,
         shares=study.initialisation == "shared",
+        remarks=plan.remarks,
     )
 
 

@@ -7,8 +7,9 @@ sweep is one plan of several variants.
 import hashlib
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, partial
 from typing import Literal
 
 import numpy as np
@@ -23,11 +24,11 @@ from skeleton_cgl.engine.rows import LearnerRow, RunRow, StudyRow
 from skeleton_cgl.engine.study import Component, Study
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.learner import Learner
-from skeleton_cgl.learning.method import make_method
+from skeleton_cgl.learning.method import Method, make_method, overrides
 from skeleton_cgl.learning.training import Training
 from skeleton_cgl.registry import METHODS
 from skeleton_cgl.scenarios.lessons import Order, Prefix, describe, tokens
-from skeleton_cgl.scenarios.scenario import Scenario
+from skeleton_cgl.scenarios.scenario import Samples, Scenario
 from skeleton_cgl.seeds import seed_of
 
 
@@ -134,14 +135,26 @@ class Plan:
             units=tuple(unit.name for unit in scenario.units),
             default=scenario.default,
             metrics=scenario.problem.metrics,
-            notes=self._notes(),
+            notes=(*self._notes(), *self.remarks),
         )
 
-    def _notes(self) -> tuple[str, ...]:
-        """Return what the first scenario says of its data; of variants and repeats with other tasks, what differs.
+    @cached_property
+    def remarks(self) -> tuple[str, ...]:
+        """Return which methods have more to go by than others: whatever their names, a reader must be able to tell."""
+        told: dict[str, None] = {}
+        for study, (scenario, *_) in zip(self.variants, self.scenarios, strict=True):
+            taught = cache(partial(_taught, scenario))
+            for component in study.methods:
+                method = make_method(component.name, component.parameters)
+                with blaming(f"study {self.study.name!r}: method {component}", method, scenario):
+                    found = list(_remarks_on(method, scenario, taught))
+                given = (f"{name}={value}" for name, value in component.parameters.items())
+                called = component.label or " ".join([str(component), *given])
+                told.update((f"{called}: {remark}", None) for remark in found)
+        return tuple(told)
 
-        On a stream also which methods are no learners of it: whatever their names, a reader must be able to tell.
-        """
+    def _notes(self) -> tuple[str, ...]:
+        """Return what the first scenario says of its data; of variants and repeats with other tasks, what differs."""
         first = self.scenarios[0][0]
         told = list(getattr(first, "notes", ()))
         for variant, scenarios in zip(self.study.variants(), self.scenarios, strict=True):
@@ -150,10 +163,6 @@ class Plan:
                 whose = ", ".join([*point, *([f"repeat {repeat}"] if repeat else [])])
                 if repeat == 0 or scenario.default != scenarios[0].default:
                     told += [f"{whose}: {note}" for note in getattr(scenario, "notes", ()) if note not in told]
-        if "borders" not in first.offers:
-            methods = [method for variant in self.variants for method in variant.methods]
-            offline = dict.fromkeys(str(method) for method in methods if METHODS.find(method.name).offline)
-            told += [f"{method}: offline; learns every piece of the stream as a lesson" for method in offline]
         return tuple(told)
 
     def setting(self, stage: Stage) -> tuple[Study, Scenario]:
@@ -192,6 +201,20 @@ def make_plan(study: Study) -> Plan:
                 plan.learners.append(LearnerRow(len(plan.learners), *rows, variant.point))
                 _add_learner(plan, Stage("", None, number, len(plan.learners) - 1, backbone, method, 0, 0, "", ()))
     return plan
+
+
+def _taught(scenario: Scenario) -> list[Samples]:
+    """Return what is learned from in every lesson of the default order."""
+    lessons = scenario.lessons(scenario.default)
+    return [scenario.experience(lessons[: place + 1]).training for place in range(len(lessons))]
+
+
+def _remarks_on(method: Method, scenario: Scenario, taught: Callable[[], list[Samples]]) -> Iterator[str]:
+    if method.offline and "borders" not in scenario.offers:
+        yield "offline; learns every piece of the stream as a lesson"
+    if overrides(type(method), "keeps_all") and method.keeps_all(taught()):
+        number = sum(map(len, taught()))
+        yield f"its memory has room for all {number} training samples, which makes it a kind of Joint"
 
 
 class _Making:

@@ -52,6 +52,8 @@ def run_study(
             if cluster is None:
                 fingerprints.refuse_here(failed_too=retry)
         refuse_forgetful_methods(plan, opened, progress)
+        if progress:
+            _tell_of_methods(plan)
         number = opened.add_study(plan.row(), plan.learners, plan.runs)
         if retry:
             opened.forget_failures(plan.stages)
@@ -70,6 +72,11 @@ def _tell_of_unknown(fingerprints: Fingerprints) -> None:
     if numbers:
         words = f"records without a fingerprint: {numbers}; whether this machine would give the same cannot be told"
         print(words, file=sys.stderr)
+
+
+def _tell_of_methods(plan: Plan) -> None:
+    for remark in plan.remarks:
+        print(remark, file=sys.stderr)
 
 
 def _tell_of_notes(summary: Summary) -> None:

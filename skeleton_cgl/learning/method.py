@@ -1,6 +1,6 @@
 """What a continual-learning method is: the few moments of learning a lesson in which it may have its say."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torch import Tensor
@@ -94,6 +94,10 @@ class Method:
     def samples_kept(self) -> int:
         """Return how many samples are kept for later lessons, of whatever lesson; a record tells what that costs."""
         return 0
+
+    def keeps_all(self, taught: Sequence[Samples]) -> bool:  # noqa: ARG002
+        """Return whether the memory has room for all samples that lessons teach; users are told before a study runs."""
+        return False
 
     def state(self) -> dict[str, Any]:
         """Return what has to be remembered."""

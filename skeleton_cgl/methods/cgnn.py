@@ -1,5 +1,6 @@
 """CGNN, ContinualGNN (Wang et al. 2020): nodes that the growing graph changed, a memory, and a penalty by it."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import torch
@@ -115,6 +116,9 @@ class CGNN(Method):
 
     def samples_kept(self) -> int:
         return len(torch.cat([self.memory.ids, self.past.ids, self.earlier.ids]).unique())
+
+    def keeps_all(self, taught: Sequence[Samples]) -> bool:
+        return self.memory.has_room([len(samples) for samples in taught])
 
     def state(self) -> dict[str, Any]:
         return {name: part.state() for name, part in self._parts().items()}

@@ -1,6 +1,6 @@
 """A memory of nodes that a method made: features of its own, without neighbours, a few for every task."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -31,6 +31,10 @@ class Condensed:
         rows, labels, step = (torch.cat(columns) for columns in zip(*self._kept, strict=True))
         sizes = tuple(len(each) for each, _, _ in self._kept)
         return Samples(GraphPool(Places.alone(rows)), torch.arange(len(rows)), labels, step, sizes)
+
+    def has_room(self, sizes: Sequence[int]) -> bool:  # noqa: ARG002
+        """Return false: rows are made up, and no sample is kept, however many rows there are."""
+        return False
 
     def state(self) -> dict[str, Any]:
         return {name: [columns[place] for columns in self._kept] for place, name in enumerate(_COLUMNS)}

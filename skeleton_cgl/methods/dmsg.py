@@ -1,5 +1,6 @@
 """DMSG, diversified memory selection and generation (Qiao et al. 2025): replay of unlike nodes, with noise."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
@@ -7,7 +8,7 @@ from torch import Tensor
 
 from skeleton_cgl.learning.method import Method
 from skeleton_cgl.methods.diversity import unlike
-from skeleton_cgl.methods.kept_samples import KeptSamples
+from skeleton_cgl.methods.kept_samples import KeptSamples, most_of_a_class
 from skeleton_cgl.methods.noise import Noise, Strengths
 from skeleton_cgl.methods.parameters import check_number, check_whole
 from skeleton_cgl.process import seeded
@@ -94,6 +95,9 @@ class DMSG(Method):
 
     def samples_kept(self) -> int:
         return len(self.memory)
+
+    def keeps_all(self, taught: Sequence[Samples]) -> bool:
+        return self.count >= most_of_a_class(taught)
 
     def state(self) -> dict[str, Any]:
         return {"memory": self.memory.state(), "noise": self.noise}

@@ -1,5 +1,6 @@
 """ER-GNN, experience replay for nodes (Zhou and Cao 2021): a few telling nodes of every class are learned again."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import torch
@@ -8,7 +9,7 @@ from torch import Tensor
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.graphs.batches import Places
 from skeleton_cgl.methods.influence import self_influence
-from skeleton_cgl.methods.kept_samples import KeptSamples
+from skeleton_cgl.methods.kept_samples import KeptSamples, most_of_a_class
 from skeleton_cgl.methods.parameters import check_choice, check_number, check_whole
 from skeleton_cgl.methods.remembering import Remembering
 from skeleton_cgl.methods.representatives import distances_to_mean, others_within
@@ -137,6 +138,11 @@ class ERGNN(Remembering[KeptSamples]):
         if self.count < classes:
             raise InputError(f"method ERGNN: count {self.count} is less than one node for each of {classes} classes")
         return self.count // classes
+
+    def keeps_all(self, taught: Sequence[Samples]) -> bool:
+        if self.count is None:
+            return (self.per_class or 0) >= most_of_a_class(taught)
+        return self.count // len(torch.cat([samples.labels for samples in taught]).unique()) >= most_of_a_class(taught)
 
     def ranks(self, learner: "Learner", samples: Samples) -> Tensor:
         """Return (N,): of samples of a class, those with the lowest are kept."""

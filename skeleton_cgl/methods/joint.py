@@ -1,6 +1,6 @@
 """Joint: the task loss on all data of all tasks so far; the ceiling continual learners are measured against."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -28,6 +28,10 @@ class Joint(Replay):
         check_flag(restart=restart)
         super().__init__(fraction=1)
         self.restart = restart
+
+    def keeps_all(self, taught: Sequence[Samples]) -> bool:  # noqa: ARG002
+        """Return false: it is expected to, and there is nothing to be told."""
+        return False
 
     def begin_lesson(self, learner: "Learner", experience: Experience) -> None:  # noqa: ARG002
         if self.restart:

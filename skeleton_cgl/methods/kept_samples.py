@@ -1,5 +1,6 @@
 """Samples that a method chose to keep: their ids, labels and steps, and none of their contents."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -37,9 +38,18 @@ class KeptSamples:
         """Keep these samples and no others."""
         self._columns = samples.ids, samples.labels, samples.step
 
+    def has_room(self, sizes: Sequence[int]) -> bool:  # noqa: ARG002
+        """Return false: how many are kept is for the method to say."""
+        return False
+
     def state(self) -> dict[str, Any]:
         return dict(zip(_COLUMNS, self._columns, strict=True))
 
     def restore(self, state: dict[str, Any]) -> None:
         ids, labels, step = (state[name] for name in _COLUMNS)
         self._columns = ids, labels, step
+
+
+def most_of_a_class(taught: Sequence[Samples]) -> int:
+    """Return the number of samples of the largest class of any lesson."""
+    return max(int(samples.labels.bincount().max()) for samples in taught)

@@ -1,5 +1,6 @@
 """A memory of past tasks: a random part of each one's training samples, chosen once and kept."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -48,9 +49,16 @@ class Memory:
         """Keep all samples of a task that has been learned, for `wanted` of them to be drawn anew."""
         self._keep(experience.training)
 
-    def wanted(self, number: int) -> int | None:
+    def wanted(self, number: int) -> int:
         """Return how many of so many samples are to be kept; perhaps more than there are."""
-        return self._count if self._fraction is None else max(self._fewest, round(self._fraction * number))
+        if self._fraction is None:
+            assert self._count is not None
+            return self._count
+        return max(self._fewest, round(self._fraction * number))
+
+    def has_room(self, sizes: Sequence[int]) -> bool:
+        """Return whether all samples of tasks of these sizes would be kept."""
+        return all(self.wanted(size) >= size for size in sizes)
 
     def _keep(self, chosen: Samples) -> None:
         self._kept.append((chosen.ids, chosen.labels, chosen.step))

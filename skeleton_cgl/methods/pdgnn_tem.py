@@ -1,5 +1,6 @@
 """PDGNN-TEM, topology-aware embedding memory (Zhang et al. 2024): replay what was aggregated over neighbours."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -8,6 +9,7 @@ from torch import Tensor
 
 from skeleton_cgl.graphs.batches import Places
 from skeleton_cgl.learning.method import Method
+from skeleton_cgl.methods.kept_samples import most_of_a_class
 from skeleton_cgl.methods.parameters import check_whole
 from skeleton_cgl.scenarios.scenario import Experience, Need, Samples
 from skeleton_cgl.scenarios.views import GraphPool
@@ -89,6 +91,9 @@ class PDGNN(Method):
 
     def samples_kept(self) -> int:
         return sum(len(kept.labels) for kept in self._kept)
+
+    def keeps_all(self, taught: Sequence[Samples]) -> bool:
+        return self.per_class >= most_of_a_class(taught)
 
     def state(self) -> dict[str, Any]:
         return {"tasks": [dict(vars(kept)) for kept in self._kept]}

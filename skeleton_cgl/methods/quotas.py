@@ -1,5 +1,6 @@
 """A memory shared out among classes by how often they were met, in which later samples replace earlier ones."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -22,6 +23,10 @@ class QuotaMemory(KeptSamples):
     def quotas(self) -> Tensor:
         """(classes,)"""
         return self._count * self._met // self._met.sum()
+
+    def has_room(self, sizes: Sequence[int]) -> bool:
+        """Return whether all samples of lessons of these sizes would be kept."""
+        return self._count >= sum(sizes)
 
     def meet(self, training: Samples, favour: Tensor, random: torch.Generator) -> None:
         """Take in the samples of a lesson, in a random sequence.

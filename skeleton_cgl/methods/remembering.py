@@ -1,14 +1,20 @@
 """What methods have in common that keep samples in a memory, and nothing else."""
 
+from collections.abc import Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from skeleton_cgl.learning.method import Method
+from skeleton_cgl.scenarios.scenario import Samples
 
 
 class Keeping(Protocol):
     """Samples, however they are chosen and kept."""
 
     def __len__(self) -> int: ...
+
+    def has_room(self, sizes: Sequence[int]) -> bool:
+        """Return whether it would keep all samples of lessons of these sizes."""
+        ...
 
     def state(self) -> dict[str, Any]: ...
 
@@ -25,6 +31,9 @@ class Remembering(Method, Generic[Kind]):
 
     def samples_kept(self) -> int:
         return len(self.memory)
+
+    def keeps_all(self, taught: Sequence[Samples]) -> bool:
+        return self.memory.has_room([len(samples) for samples in taught])
 
     def state(self) -> dict[str, Any]:
         return self.memory.state()

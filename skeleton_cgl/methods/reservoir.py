@@ -4,6 +4,7 @@ Draws come from the learner's seed and from counts that are part of the state, s
 lessons changes none of them, and a step without replay draws nothing.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -38,6 +39,10 @@ class Slots:
     def __getitem__(self, name: str) -> Tensor:
         """Return a column (b, …): "ids", "labels", "step" or one of the method's own."""
         return self._columns[name]
+
+    def has_room(self, sizes: Sequence[int]) -> bool:
+        """Return whether all samples of lessons of these sizes would be kept."""
+        return self.count >= sum(sizes)
 
     def put(self, slots: Tensor, samples: Samples, **own: Tensor) -> None:
         """Put samples (n,) in slots (n,); of several for the same slot, the last one stays there."""
