@@ -13,7 +13,6 @@ from skeleton_cgl.engine.stage import Branch, Outcome, learn_branch
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.engine.study import Study
 from skeleton_cgl.errors import InputError
-from skeleton_cgl.registry import METHODS
 from skeleton_cgl.scenarios.scenario import Scenario
 
 _TELLING_SECONDS = 0.1
@@ -116,10 +115,7 @@ def _seconds_of_second(study: Study, scenario: Scenario, stages: tuple[Stage, ..
         return learn_branch(short, scenario, branch, lambda _, epoch, __: trained.append(epoch))[0]
 
     start = learned(stages[0], 1, None)
-    streamed = (
-        scenario.experience(stages[0].prefix).pace is not None and not METHODS.find(stages[0].method.name).offline
-    )
-    whole, first, epochs = 1 if streamed else study.training.epochs, 0.0, 1
+    whole, first, epochs = stages[0].epochs(study, scenario), 0.0, 1
     if start.record is None:
         return None
     if len(stages) == 1:

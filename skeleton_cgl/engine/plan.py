@@ -64,6 +64,11 @@ class Stage:
         """Return the seed of memories and training noise."""
         return seed_of("learner", study.noise_seed(self.repeat), self.noise, self.start)
 
+    def epochs(self, study: Study, scenario: Scenario) -> int:
+        """Return how often samples pass: as the recipe says; on a stream once, but for who learns it offline."""
+        streamed = "borders" not in scenario.offers and not METHODS.find(self.method.name).offline
+        return 1 if streamed else study.training.epochs
+
     def new_learner(self, study: Study, scenario: Scenario) -> Learner:
         """Return the learner that the first lesson of the stage's order finds."""
         return make_learner(

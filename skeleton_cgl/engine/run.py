@@ -151,7 +151,7 @@ class _Bar:
         self._bar.update()
 
     def epoch(self, stage: Stage, epoch: int, loss: float) -> None:
-        epochs = self._plan.setting(stage)[0].training.epochs
+        epochs = stage.epochs(*self._plan.setting(stage))
         words = f"{stage.method}, step {len(stage.prefix)}, epoch {epoch + 1}/{epochs}, loss {loss:.3f}"
         self._bar.set_postfix_str(words, refresh=False)
         # Not update(0): it would count as the moment from which the next stage is timed.

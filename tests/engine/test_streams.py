@@ -190,6 +190,13 @@ def test_a_study_of_a_stream_says_who_learns_it_offline_whatever_the_label(nodes
         assert not any("offline" in note for note in make_plan(other).row().notes)
 
 
+def test_samples_of_a_stream_pass_once_but_for_who_learns_it_offline(study: Study, nodes: dict[str, Any]) -> None:
+    for asked, expected in ((study, {"bare": 1, "er": 1, "joint": 2}), (study_of(nodes), {"bare": 2, "joint": 2})):
+        plan = make_plan(asked)
+        found = {stage.method.name: stage.epochs(*plan.setting(stage)) for stage in plan.stages.values()}
+        assert expected.items() <= found.items()
+
+
 def test_a_trial_is_of_the_first_batches_of_a_piece(nodes: dict[str, Any]) -> None:
     scenario = make_scenario(stream(nodes, every=12), 0)
     whole = scenario.experience(scenario.lessons(scenario.default)[:1])
