@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.plain import DEEPEST, MOST_LETTERS, copied, read_plain, shown, whole_number
@@ -28,10 +28,27 @@ class Checked(BaseModel):
     younger: ClassVar[Mapping[str, Any]] = {}
     """Fields that came while records were kept, each with the value that means "as before"."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _truth_is_no_number(cls, given: Any) -> Any:
+        # To pydantic true is 1, and so `epochs: yes` of YAML would be.
+        for name, value in given.items() if isinstance(given, Mapping) else ():
+            if isinstance(value, bool) and name in cls.model_fields:
+                kinds = _kinds_of(cls.model_fields[name].annotation)
+                if kinds & {int, float} and bool not in kinds:
+                    raise ValueError(f"{name}: expected a number, found {str(value).lower()}")
+        return given
+
     @property
     def as_before(self) -> set[str]:
         """The fields that digests leave out, so that keys stay what they were: younger ones that change nothing."""
         return {name for name, value in self.younger.items() if getattr(self, name) == value}
+
+
+def _kinds_of(annotation: Any) -> set[Any]:
+    """Return what a type is made of: int and None of `int | None`."""
+    parts = get_args(annotation)
+    return {annotation}.union(*map(_kinds_of, parts)) if parts else {annotation}
 
 
 Model = TypeVar("Model", bound=Checked)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 Source = Literal["data", "untrained", "first task", "self-supervised"]
 _AT_ONCE = 1024
+_WIDEST = 32768
+"""Of so many features, the matrix of ridge regression takes 8 GB."""
 
 
 class FixedFeatures:
@@ -36,6 +38,8 @@ class FixedFeatures:
         check_choice(get_args(ReadOut), read_out=read_out)
         check_whole(0, hops=hops, projection=projection)
         check_flag(unit=unit)
+        if projection > _WIDEST:
+            raise ValueError(f"projection must be at most {_WIDEST}, found {projection}")
         if hops and source != "data":
             raise ValueError(f"hops: features of the data are summed over neighbours, and features is {source!r}")
         self.source = source
