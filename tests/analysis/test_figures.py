@@ -199,6 +199,19 @@ def test_accuracies_and_disparities_are_those_of_the_tables(results: Results) ->
         np.testing.assert_allclose([100 * point.AOPD, 100 * point.AA], told)
 
 
+def test_the_marker_of_the_greatest_disparity_stands_clear_of_the_frame(tmp_path: Path) -> None:
+    ends = {"bare": (0.9, 0.2), "ewc": (0.85, 0.3)}
+    several = [
+        final(aa, 0.1, order, method=name) for name in ends for aa, order in zip(ends[name], ORDERS, strict=False)
+    ]
+    figure = drawn(Sensitivity(), made_results(tmp_path, as_scores(several)))
+    figure.draw_without_rendering()
+    (axis,) = figure.axes
+    point = max(axis.get_lines(), key=lambda line: max(line.get_ydata()))
+    below = axis.get_window_extent().y1 - axis.transData.transform(point.get_xydata()).max(axis=0)[1]
+    assert below > point.get_markersize() / 72 * figure.dpi
+
+
 def test_studies_of_one_scenario_share_a_panel_and_others_do_not(tmp_path: Path) -> None:
     scenarios = {"one": "ucla.h5", "other": "ucla.h5", "third": "ntu.h5"}
     made = [

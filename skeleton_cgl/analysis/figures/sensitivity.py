@@ -22,6 +22,8 @@ from skeleton_cgl.errors import InputError
 _COLUMNS = 3
 _TITLE_LETTERS = 30
 """As many as fit above a panel of three."""
+_ROOM = 1.05
+"""Above the greatest disparity, so that its marker is clear of the frame."""
 
 
 @dataclass(frozen=True)
@@ -126,5 +128,5 @@ def _draw_panel(axis: Axes, panel: SensitivityPanel) -> None:
         axis.errorbar(point.AA, point.AOPD, **spread, elinewidth=0.5, markersize=5, clip_on=False, **look, **EDGE)
         if not np.isnan(point.floor):
             axis.plot([point.AA], [point.floor], marker="_", color=point.name.colour, markersize=6, markeredgewidth=0.8)
-    axis.set_ylim(bottom=0)
+    axis.set_ylim(0, _ROOM * axis.get_ylim()[1])
     axis.tick_params(labelsize=SMALL)
