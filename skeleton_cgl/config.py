@@ -57,6 +57,8 @@ Model = TypeVar("Model", bound=Checked)
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return "; did you mean 'x'?" for the known word nearest to `word`, else the list of known words."""
     known = sorted(known)
+    if not known:
+        return "; there are none"
     near = get_close_matches(word[:_LONGEST_WORD], known, n=1)
     if near:
         return f"; did you mean {near[0]!r}?"
@@ -91,7 +93,8 @@ def read_fields(path: str | Path) -> dict[str, Any]:
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     if not isinstance(content, dict):
-        raise InputError(f"{path}: expected fields (`name: value`), found {type(content).__name__}")
+        found = "nothing" if content is None else type(content).__name__
+        raise InputError(f"{path}: expected fields (`name: value`), found {found}")
     return content
 
 
@@ -161,8 +164,9 @@ def _explain(model: type[BaseModel], problem: Any) -> str:
     inside, location = _followed(model, problem["loc"])
     field = ".".join(location)
     if kind == "extra_forbidden":
-        known = [] if inside is None else inside.model_fields
-        return f"unknown field {shown(field)}{did_you_mean(location[-1], known)}"
+        return f"unknown field {shown(field)}" + (
+            "" if inside is None else did_you_mean(location[-1], inside.model_fields)
+        )
     if kind == "missing":
         return f"field {shown(field)} is missing"
     if kind == "union_tag_not_found":

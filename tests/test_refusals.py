@@ -14,6 +14,7 @@ import pytest
 from skeleton_cgl import Study
 from skeleton_cgl.engine.plan import make_plan
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.registry import FIGURES
 from tests.conftest import Run
 from tests.engine.studies import small_archive
 
@@ -37,6 +38,11 @@ def refused(path: Path, text: str, archive: Path) -> str:
     (line,) = str(refusal.value).splitlines()
     assert len(line) < 1000
     return line
+
+
+def test_no_empty_list_of_what_is_known_is_shown() -> None:
+    with pytest.raises(InputError, match=r"figure 'sensitivity': unknown parameter 'bins'; there are none$"):
+        FIGURES.make("sensitivity", {"bins": 3})
 
 
 @pytest.mark.parametrize(
@@ -94,6 +100,9 @@ def refused(path: Path, text: str, archive: Path) -> str:
             "x.yaml: field 'sweep': 12,960,000 combinations, expected at most 1,000",
         ),
         (f"{SCENARIO}orders: {{tasks: 100000000}}", "orders: tasks"),
+        ("orders: {tasks: many}", "x.yaml: field 'orders.tasks': expected all, default or a number, found 'many'"),
+        ("orders: {tasks: 1.5}", "x.yaml: field 'orders.tasks': expected all, default or a number, found 1.5"),
+        ("", "x.yaml: expected fields (`name: value`), found nothing"),
         (f"{SCENARIO}orders: {{classes: 100000}}", "orders: classes"),
         ("include: .", "cannot be read"),
         ('include: "a\\tb"', "cannot be read"),

@@ -7,13 +7,14 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, field_validator
 
 from skeleton_cgl.config import Checked
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.plain import shown
 from skeleton_cgl.scenarios.lessons import Order, Task, UnitKind, as_task
 from skeleton_cgl.seeds import seed_of
 
@@ -38,6 +39,14 @@ class Orders(Checked):
     class_sampling: Literal["uniform", "balanced", "antithetic"] = "uniform"
     given: tuple[tuple[tuple[int, ...], ...], ...] = Field(default=(), max_length=MOST_ORDERS)
     seed: int = Field(default=0, ge=0)
+
+    @field_validator("tasks", mode="wrap")
+    @classmethod
+    def _one_of_three(cls, value: Any, check: ValidatorFunctionWrapHandler) -> Any:
+        try:
+            return check(value)
+        except ValidationError:
+            raise ValueError(f"expected all, default or a number, found {shown(value)}") from None
 
 
 class TooManyOrders(InputError):
