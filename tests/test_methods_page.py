@@ -1,6 +1,8 @@
 """What models/methods.md tells of writing a method is true: its code runs, its output is real."""
 
+import itertools
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ import torch
 
 from skeleton_cgl import Study
 from skeleton_cgl.engine.checking import check_subject, checks_of, find_subject
+from skeleton_cgl.engine.plan import make_plan
 from skeleton_cgl.learning.learner import Learner
 from tests.conftest import Run
 from tests.learning.learners import answers_after_every_stage, assert_same_to_the_bit, learn_tasks, small_learner
@@ -77,3 +80,12 @@ def test_the_study_of_the_page_can_be_made(file: Path) -> None:
     assert str(file.name) in RUN
     study = Study(methods=["bare", str(file), "der-pp"])
     assert [str(method) for method in study.methods] == ["bare", "dark_replay", "der-pp"]
+
+
+@pytest.mark.usefixtures("file")
+def test_the_stream_of_the_page_can_be_planned() -> None:
+    (command,) = (line for line in RUN.splitlines() if "stream_quickstart" in line)
+    _, _, _, study, *settings = shlex.split(command)
+    changes = [value for option, value in itertools.pairwise(settings) if option == "--set"]
+    plan = make_plan(Study.from_file(Path(__file__).parents[1] / study, changes))
+    assert [str(method) for method in plan.study.methods] == ["bare", "dark_replay", "joint"]
