@@ -52,21 +52,52 @@ METHODS = {
 }
 """The methods that have a name of their own, in the sequence of the rows of a table; others follow."""
 
+_BLACK, _GREY, _BLUE, _SKY, _NAVY, _TEAL = "#000000", "#8C8C8C", "#0072B2", "#56B4E9", "#332288", "#44AA99"
+_GREEN, _FOREST, _OLIVE, _ORANGE, _RED = "#009E73", "#117733", "#999933", "#E69F00", "#D55E00"
+_BROWN, _WINE, _PURPLE, _PINK = "#661100", "#882255", "#AA4499", "#CC79A7"
 _LOOKS = {
-    "bare": ("#000000", "o"),
-    "ewc": ("#0072B2", "s"),
-    "mas": ("#56B4E9", "^"),
-    "twp": ("#009E73", "D"),
-    "lwf": ("#CC79A7", "v"),
-    "gem": ("#E69F00", "P"),
-    "replay": ("#D55E00", "X"),
-    "joint": ("#8C8C8C", "*"),
-    "ridge": ("#117733", "d"),
+    "bare": (_BLACK, "o"),
+    "ewc": (_BLUE, "s"),
+    "mas": (_SKY, "^"),
+    "mas-star": (_NAVY, "h"),
+    "twp": (_GREEN, "D"),
+    "lwf": (_PINK, "v"),
+    "gem": (_ORANGE, "P"),
+    "replay": (_RED, "X"),
+    "er": (_WINE, "<"),
+    "a-gem": (_OLIVE, ">"),
+    "der": (_TEAL, "p"),
+    "der-pp": (_BROWN, "d"),
+    "gss": (_PURPLE, "8"),
+    "er-gnn": (_WINE, "h"),
+    "cgnn": (_NAVY, ">"),
+    "ssm": (_GREEN, ">"),
+    "sem": (_ORANGE, "h"),
+    "ssm-stream": (_GREEN, "<"),
+    "sem-stream": (_ORANGE, "8"),
+    "pdgnn-tem": (_SKY, "d"),
+    "cat": (_BLUE, "p"),
+    "delome": (_RED, "h"),
+    "dmsg": (_PINK, "p"),
+    "dmsg-stream": (_PINK, "d"),
+    "packnet": (_OLIVE, "p"),
+    "piggyback": (_BROWN, "8"),
+    "hat": (_PURPLE, "<"),
+    "evolve-gcn": (_TEAL, "X"),
+    "joint": (_GREY, "*"),
+    "ridge": (_FOREST, "d"),
+    "ncm": (_TEAL, "^"),
+    "cosine": (_TEAL, "s"),
 }
-"""The methods that look the same wherever they are shown."""
-_SPARE = [("#332288", "h"), ("#882255", "<"), ("#999933", ">"), ("#44AA99", "p"), ("#661100", "d"), ("#AA4499", "8")]
+"""How known methods are drawn, wherever they are shown; those that are often shown together differ in colour."""
 # Small, a circle is no different from an octagon.
-_MARKERS = list(dict.fromkeys(marker for _, marker in (*_SPARE, *_LOOKS.values()) if marker != "o"))
+_MARKERS = list(dict.fromkeys(marker for _, marker in _LOOKS.values() if marker != "o"))
+_SPARE = [
+    (colour, _MARKERS[(place + turn) % len(_MARKERS)])
+    for turn in range(len(_MARKERS))
+    for place, colour in enumerate((_NAVY, _WINE, _OLIVE, _TEAL, _BROWN, _PURPLE))
+]
+"""How others are drawn, as far as no known method that is shown with them looks like that."""
 
 
 @dataclass(frozen=True)
@@ -238,21 +269,19 @@ def _rank(method: tuple[str, str]) -> tuple[int, str, str]:
 def _looks(methods: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return colour and marker of every method, by component and title.
 
-    Several of one known component share its colour, as far as there are markers; others share colours where they are
-    many. No two of 78 look the same.
+    A known component has its own look, several of one share its colour, as far as there are markers; others share
+    colours where they are many. No two look the same, as long as there are looks left.
     """
-    found = []
-    variants: dict[str, int] = {}
-    spare = 0
-    for name, _ in methods:
-        variant = variants[name] = variants.get(name, -1) + 1
-        if name in _LOOKS:
-            colour, marker = _LOOKS[name]
-            markers = [marker, *(other for other in _MARKERS if other != marker)]
-            if variant < len(markers):
-                found.append((colour, markers[variant]))
-                continue
-        times, place = divmod(spare, len(_SPARE))
-        found.append((_SPARE[place][0], _MARKERS[(place + times) % len(_MARKERS)]))
-        spare += 1
+    names = [name for name, _ in methods]
+    own = {name: _LOOKS[name] for name in names if name in _LOOKS}
+    taken = set(own.values())
+    found: list[tuple[str, str]] = []
+    for place, name in enumerate(names):
+        if name in own and name not in names[:place]:
+            found.append(own[name])
+            continue
+        same_colour = [(own[name][0], marker) for marker in _MARKERS] if name in own else []
+        free = (look for look in (*same_colour, *_SPARE) if look not in taken)
+        found.append(next(free, _SPARE[place % len(_SPARE)]))
+        taken.add(found[-1])
     return found

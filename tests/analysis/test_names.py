@@ -105,6 +105,32 @@ def test_many_methods_look_different() -> None:
     assert {name.colour for name in name_learners(variants[:9])} == {known[1].colour}
 
 
+def test_a_known_method_looks_the_same_whatever_it_is_shown_with() -> None:
+    together = {name.method: look(name) for name in name_learners([learner(n, name) for n, name in enumerate(METHODS)])}
+    for number, (name, title) in enumerate(METHODS.items()):
+        beside = [learner(0, name), learner(1, "mine.py"), learner(2, "bare"), learner(3, list(METHODS)[-1 - number])]
+        shown = {one.method: look(one) for one in name_learners(beside)}
+        assert shown[title] == together[title]
+        assert len(set(shown.values())) == len(shown)
+
+
+def test_variants_of_a_method_look_like_no_other_method_that_is_shown() -> None:
+    rows = [learner(0, "mas"), learner(1, "mas", strength=1), learner(2, "mas", strength=2), learner(3, "pdgnn-tem")]
+    names = by_number(*rows)
+    assert len({name.colour for name in names}) == 1
+    assert len({name.marker for name in names}) == 4
+    assert look(names[3]) == look(by_number(learner(0, "pdgnn-tem"))[0])
+
+
+def test_methods_that_are_shown_together_differ_in_colour() -> None:
+    begin = ["bare", "ewc", "mas", "twp", "lwf", "gem", "er-gnn", "cgnn", "packnet", "piggyback", "hat", "joint"]
+    streams = ["bare", "er", "a-gem", "gss", "mas-star", "ssm-stream", "sem-stream", "dmsg-stream", "der-pp", "joint"]
+    clips = ["bare", "ewc", "mas", "twp", "lwf", "gem", "replay", "er", "a-gem", "der-pp", "joint", "cosine"]
+    for shown in (begin, streams, clips):
+        names = name_learners([learner(number, name) for number, name in enumerate([*shown, "ridge"])])
+        assert len({name.colour for name in names}) == len(names)
+
+
 def test_frames_for_users_name_learners_and_the_fields_swept() -> None:
     rows = [learner(4, "ewc", point=(("backbone.width", 8),)), learner(7, "mine:Own", point=(("backbone.width", 4),))]
     frame = with_names(pd.DataFrame({"learner": [7, 4, 7], "AA": [1.0, 2.0, 3.0]}), rows)
