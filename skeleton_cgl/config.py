@@ -87,7 +87,7 @@ def read_fields(path: str | Path) -> dict[str, Any]:
             text = file.read(_MOST_BYTES + 1).decode("utf-8-sig")
     except (OSError, ValueError) as error:
         # ValueError: what is no text, and a name that no file can have.
-        raise InputError(f"{path}: cannot be read: {error}") from error
+        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     try:
         content = read_plain(text)
     except InputError as error:

@@ -187,8 +187,8 @@ def _entry_points(group: str) -> dict[str, str]:
 
 
 def _summary(found: type[Any]) -> str:
-    settable = [
-        str(each).split(":")[0] for each in arguments_of(found).values() if each.default is not inspect.Parameter.empty
+    settable = [*getattr(found, "model_fields", ())] or [
+        each.name for each in arguments_of(found).values() if each.default is not inspect.Parameter.empty
     ]
     description = inspect.getdoc(inspect.getmodule(found)) or inspect.getdoc(found) or ""
     first = description.splitlines()[0] if description else ""

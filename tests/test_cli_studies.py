@@ -106,6 +106,12 @@ def test_what_can_be_named_is_listed_with_a_word_on_each(run: Run, kind: str) ->
     assert all(len(line.split(maxsplit=1)) == 2 for line in listed.splitlines())
 
 
+def test_scenarios_are_listed_with_all_their_fields(run: Run) -> None:
+    listed = dict(line.split(maxsplit=1) for line in run("ls", "scenarios")[1].splitlines())
+    assert "[kind, of, transition, batch, " in listed["stream"]
+    assert "data, " in listed["node"]
+
+
 @pytest.mark.parametrize("path", sorted(EXPERIMENTS.glob("*.yaml")), ids=lambda path: path.stem)
 def test_the_study_files_are_valid(path: Path) -> None:
     from skeleton_cgl.registry import METHODS
