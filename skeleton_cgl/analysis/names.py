@@ -130,8 +130,21 @@ def name_learners(learners: Iterable[LearnerRow]) -> tuple[LearnerName, ...]:
     come from. Those that are nothing but points of one sweep need not be: the point tells.
     """
     learners = list(learners)
-    backbones = _titles_by_point(learners, lambda learner: learner.backbone, BACKBONES)
-    methods = _titles_by_point(learners, lambda learner: learner.method, METHODS)
+    return _named(learners, [""] * len(learners))
+
+
+def _named(learners: Sequence[LearnerRow], problems: Sequence[str]) -> tuple[LearnerName, ...]:
+    """Return the names of learners, each of a problem: those of others need not be told apart."""
+    backbones, methods = [""] * len(learners), [""] * len(learners)
+    for problem in dict.fromkeys(problems):
+        places_of = [place for place, each in enumerate(problems) if each == problem]
+        rows = [learners[place] for place in places_of]
+        called = (
+            _titles_by_point(rows, lambda learner: learner.backbone, BACKBONES),
+            _titles_by_point(rows, lambda learner: learner.method, METHODS),
+        )
+        for place, backbone, method in zip(places_of, *called, strict=True):
+            backbones[place], methods[place] = backbone, method
     sequence = sorted(
         {(learner.method.name, title) for learner, title in zip(learners, methods, strict=True)}, key=_rank
     )
@@ -148,13 +161,18 @@ def name_learners(learners: Iterable[LearnerRow]) -> tuple[LearnerName, ...]:
     return tuple(sorted(named, key=lambda name: (settings.index(name.setting), name.place)))
 
 
-def name_together(groups: Sequence[Sequence[LearnerRow]]) -> list[dict[int, LearnerName]]:
+def name_together(
+    groups: Sequence[Sequence[LearnerRow]], problems: Sequence[str] | None = None
+) -> list[dict[int, LearnerName]]:
     """Return the names of the learners of several studies, by their numbers in each.
 
-    Named together, a method looks the same in all of them, and others are told apart.
+    Named together, a method looks the same in all of them, and others are told apart. problems: that of every study; a
+    method that has other parameters in another problem is the same one then.
     """
     rows = [replace(learner, number=place) for place, learner in enumerate(itertools.chain(*groups))]
-    names = iter(sorted(name_learners(rows), key=lambda name: name.number))
+    named = zip(groups, problems or [""] * len(groups), strict=True)
+    of_rows = [problem for group, problem in named for _ in group]
+    names = iter(sorted(_named(rows, of_rows), key=lambda name: name.number))
     return [{learner.number: next(names) for learner in group} for group in groups]
 
 

@@ -57,6 +57,17 @@ def test_a_method_looks_the_same_in_several_studies_and_keeps_its_number_in_each
     assert look(found[0][1]) == look(found[1][3]) != look(found[1][4])
 
 
+def test_a_method_with_other_parameters_in_another_problem_is_the_same_one() -> None:
+    groups = [[learner(0, "ridge", hops=0), learner(1, "bare")], [learner(0, "ridge", hops=2)]]
+    apart, together = name_together(groups), name_together(groups, ["clips", "nodes"])
+    assert [name.method for names in apart for name in names.values()] == ["Ridge hops=0", "Bare", "Ridge hops=2"]
+    assert [name.method for names in together for name in names.values()] == ["Ridge", "Bare", "Ridge"]
+    assert together[0][0].place == together[1][0].place
+    assert look(together[0][0]) == look(together[1][0]) != look(together[0][1])
+    within = name_together([[learner(0, "ridge", hops=0), learner(1, "ridge", hops=1)], groups[1]], ["clips", "nodes"])
+    assert [name.method for names in within for name in names.values()] == ["Ridge hops=0", "Ridge hops=1", "Ridge"]
+
+
 def test_those_that_would_be_called_the_same_are_told_apart_by_their_parameters() -> None:
     names = by_number(
         learner(0, "ewc", strength=1.0, importance="batch"),

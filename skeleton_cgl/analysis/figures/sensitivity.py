@@ -57,7 +57,8 @@ class SensitivityPanel:
 class Sensitivity(StudyFigure[tuple[SensitivityPanel, ...]]):
     """A panel per setting; several studies stand side by side, those of one scenario in one panel.
 
-    Learners of several studies in one panel have the same lessons and queries, not the same seeds, or processor.
+    Learners of several studies in one panel have the same lessons and queries, not the same seeds, or processor. A
+    method may have other parameters in another panel.
     """
 
     title = "Accuracy and order sensitivity of every method"
@@ -73,8 +74,8 @@ class Sensitivity(StudyFigure[tuple[SensitivityPanel, ...]]):
         return self.compute_several([results])
 
     def compute_several(self, several: Sequence[Results]) -> tuple[SensitivityPanel, ...]:
-        names = name_together([results.scores.learners for results in several])
         scenarios = [json.dumps(results.spec.get("scenario", {}), sort_keys=True) for results in several]
+        names = name_together([results.scores.learners for results in several], scenarios)
         first = dict(zip(reversed(scenarios), reversed(several), strict=True))
         titles = dict(zip(first, study_names(list(first.values())), strict=True))
         found: dict[str, SensitivityPanel] = {}
