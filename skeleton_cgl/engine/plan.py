@@ -13,6 +13,7 @@ from functools import cache, cached_property, partial
 from typing import Literal
 
 import numpy as np
+from torch import Tensor
 
 from skeleton_cgl.backbones.backbone import backbones_for
 from skeleton_cgl.blame import blaming
@@ -28,7 +29,7 @@ from skeleton_cgl.learning.method import Method, make_method, overrides
 from skeleton_cgl.learning.training import Training
 from skeleton_cgl.registry import METHODS
 from skeleton_cgl.scenarios.lessons import Order, Prefix, describe, tokens
-from skeleton_cgl.scenarios.scenario import Samples, Scenario
+from skeleton_cgl.scenarios.scenario import Scenario
 from skeleton_cgl.seeds import seed_of
 
 
@@ -208,13 +209,13 @@ def make_plan(study: Study) -> Plan:
     return plan
 
 
-def _taught(scenario: Scenario) -> list[Samples]:
-    """Return what is learned from in every lesson of the default order."""
+def _taught(scenario: Scenario) -> list[Tensor]:
+    """Return the labels of what is learned from in every lesson of the default order."""
     lessons = scenario.lessons(scenario.default)
-    return [scenario.experience(lessons[: place + 1]).training for place in range(len(lessons))]
+    return [scenario.experience(lessons[: place + 1]).training.labels for place in range(len(lessons))]
 
 
-def _remarks_on(method: Method, scenario: Scenario, taught: Callable[[], list[Samples]]) -> Iterator[str]:
+def _remarks_on(method: Method, scenario: Scenario, taught: Callable[[], list[Tensor]]) -> Iterator[str]:
     if method.offline and "borders" not in scenario.offers:
         yield "offline; learns every piece of the stream as a lesson"
     if overrides(type(method), "keeps_all") and method.keeps_all(taught()):

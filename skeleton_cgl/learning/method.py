@@ -95,8 +95,11 @@ class Method:
         """Return how many samples are kept for later lessons, of whatever lesson; a record tells what that costs."""
         return 0
 
-    def keeps_all(self, taught: Sequence[Samples]) -> bool:  # noqa: ARG002
-        """Return whether the memory has room for all samples that lessons teach; users are told before a study runs."""
+    def keeps_all(self, taught: Sequence[Tensor]) -> bool:  # noqa: ARG002
+        """Return whether the memory has room for all samples to learn from; users are told before a study runs.
+
+        taught: the labels of those of every lesson.
+        """
         return False
 
     def state(self) -> dict[str, Any]:

@@ -117,8 +117,8 @@ class CGNN(Method):
     def samples_kept(self) -> int:
         return len(torch.cat([self.memory.ids, self.past.ids, self.earlier.ids]).unique())
 
-    def keeps_all(self, taught: Sequence[Samples]) -> bool:
-        return self.memory.has_room([len(samples) for samples in taught])
+    def keeps_all(self, taught: Sequence[Tensor]) -> bool:
+        return self.memory.has_room(list(map(len, taught)))
 
     def state(self) -> dict[str, Any]:
         return {name: part.state() for name, part in self._parts().items()}

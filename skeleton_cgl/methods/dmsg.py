@@ -96,7 +96,7 @@ class DMSG(Method):
     def samples_kept(self) -> int:
         return len(self.memory)
 
-    def keeps_all(self, taught: Sequence[Samples]) -> bool:
+    def keeps_all(self, taught: Sequence[Tensor]) -> bool:
         return self.count >= most_of_a_class(taught)
 
     def state(self) -> dict[str, Any]:

@@ -139,10 +139,10 @@ class ERGNN(Remembering[KeptSamples]):
             raise InputError(f"method ERGNN: count {self.count} is less than one node for each of {classes} classes")
         return self.count // classes
 
-    def keeps_all(self, taught: Sequence[Samples]) -> bool:
+    def keeps_all(self, taught: Sequence[Tensor]) -> bool:
         if self.count is None:
             return (self.per_class or 0) >= most_of_a_class(taught)
-        return self.count // len(torch.cat([samples.labels for samples in taught]).unique()) >= most_of_a_class(taught)
+        return self.count // len(torch.cat(list(taught)).unique()) >= most_of_a_class(taught)
 
     def ranks(self, learner: "Learner", samples: Samples) -> Tensor:
         """Return (N,): of samples of a class, those with the lowest are kept."""

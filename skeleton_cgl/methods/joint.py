@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from torch import Tensor
+
 from skeleton_cgl.methods.parameters import check_flag
 from skeleton_cgl.methods.replay import Replay
 from skeleton_cgl.scenarios.inputs import together
@@ -29,7 +31,7 @@ class Joint(Replay):
         super().__init__(fraction=1)
         self.restart = restart
 
-    def keeps_all(self, taught: Sequence[Samples]) -> bool:  # noqa: ARG002
+    def keeps_all(self, taught: Sequence[Tensor]) -> bool:  # noqa: ARG002
         """Return false: it is expected to, and there is nothing to be told."""
         return False
 

@@ -50,6 +50,6 @@ class KeptSamples:
         self._columns = ids, labels, step
 
 
-def most_of_a_class(taught: Sequence[Samples]) -> int:
-    """Return the number of samples of the largest class of any lesson."""
-    return max(int(samples.labels.bincount().max()) for samples in taught)
+def most_of_a_class(taught: Sequence[Tensor]) -> int:
+    """Return the number of samples of the largest class of any lesson, from the labels of every one."""
+    return max(int(labels.bincount().max()) for labels in taught)

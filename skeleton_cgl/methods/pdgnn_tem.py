@@ -92,7 +92,7 @@ class PDGNN(Method):
     def samples_kept(self) -> int:
         return sum(len(kept.labels) for kept in self._kept)
 
-    def keeps_all(self, taught: Sequence[Samples]) -> bool:
+    def keeps_all(self, taught: Sequence[Tensor]) -> bool:
         return self.per_class >= most_of_a_class(taught)
 
     def state(self) -> dict[str, Any]:

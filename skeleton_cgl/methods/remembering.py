@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
+from torch import Tensor
+
 from skeleton_cgl.learning.method import Method
-from skeleton_cgl.scenarios.scenario import Samples
 
 
 class Keeping(Protocol):
@@ -32,8 +33,8 @@ class Remembering(Method, Generic[Kind]):
     def samples_kept(self) -> int:
         return len(self.memory)
 
-    def keeps_all(self, taught: Sequence[Samples]) -> bool:
-        return self.memory.has_room([len(samples) for samples in taught])
+    def keeps_all(self, taught: Sequence[Tensor]) -> bool:
+        return self.memory.has_room(list(map(len, taught)))
 
     def state(self) -> dict[str, Any]:
         return self.memory.state()

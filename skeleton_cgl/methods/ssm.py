@@ -103,9 +103,8 @@ class SSM(Method):
         """Return the number of nodes kept for their labels, not counting neighbours."""
         return sum(map(len, self._kept))
 
-    def keeps_all(self, taught: Sequence[Samples]) -> bool:
-        labels = [samples.labels for samples in taught]
-        quotas = zip(labels, self._quotas(labels), strict=True)
+    def keeps_all(self, taught: Sequence[Tensor]) -> bool:
+        quotas = zip(taught, self._quotas(taught), strict=True)
         return all(len(first_of_each(of_task, quota)) == len(of_task) for of_task, quota in quotas)
 
     def state(self) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def test_a_memory_keeps_all_from_the_size_on_at_which_it_is_said_to(method: str)
     name = PER_CLASS.get(method, "count")
     enough = largest_class if method in PER_CLASS else largest_task if method in PER_TASK else total
     scenario, backbone = nodes(), "sgc" if method == "pdgnn-tem" else "gcn"
-    taught = [lesson.training for lesson in lessons_of(scenario)]
+    taught = [lesson.training.labels for lesson in lessons_of(scenario)]
     more = {"fan_outs": [1]} if method.endswith("-stream") else {}
     recipe = Training(epochs=1, learning_rate=0.01, device="cpu")
     for size in (enough, enough - 1):
@@ -62,7 +62,7 @@ def test_a_memory_keeps_all_from_the_size_on_at_which_it_is_said_to(method: str)
 
 @pytest.mark.parametrize("method", ["cat", "delome", "bare", "joint", "mas"])
 def test_of_methods_that_keep_no_samples_nothing_is_said(method: str) -> None:
-    taught = [lesson.training for lesson in lessons_of(nodes())]
+    taught = [lesson.training.labels for lesson in lessons_of(nodes())]
     assert not make_method(method, {"count": 10**6} if method in ("cat", "delome") else {}).keeps_all(taught)
 
 
