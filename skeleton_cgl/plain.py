@@ -52,6 +52,14 @@ def shown(value: object) -> str:
     return words if len(words) <= _LONGEST_SHOWN else f"{words[:_LONGEST_SHOWN]}…"
 
 
+def value_text(value: Any) -> str:
+    """Return a plain value in few letters; of a choice that has a name, such as a transition, that and its fields."""
+    if isinstance(value, dict) and "name" in value:
+        fields = [f"{field}={value_text(own)}" for field, own in value.items() if field != "name"]
+        return " ".join([str(value["name"]), *fields])
+    return f"{value:g}" if isinstance(value, float) and math.isfinite(value) else str(value)
+
+
 def is_plain(value: object) -> bool:
     """Return whether a value is made of numbers, text, lists and maps alone, so that JSON can tell it."""
     try:

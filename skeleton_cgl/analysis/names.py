@@ -5,15 +5,14 @@ by the user changes what is printed and nothing else.
 """
 
 import itertools
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import Any
 
 import pandas as pd
 
 from skeleton_cgl.engine.rows import ComponentRow, LearnerRow, Values
+from skeleton_cgl.plain import value_text
 
 BACKBONES = {"gcn": "GCN", "stgcn": "ST-GCN"}
 METHODS = {
@@ -268,14 +267,6 @@ def _by_number(components: Sequence[ComponentRow]) -> list[str]:
 def _stem(name: str) -> str:
     """Return the short form of `module:Class` or of a file."""
     return name.rpartition(":")[2] if ":" in name else PurePath(name).stem
-
-
-def value_text(value: Any) -> str:
-    """Return a plain value in few letters; of a choice that has a name, such as a transition, that and its fields."""
-    if isinstance(value, dict) and "name" in value:
-        fields = [f"{field}={value_text(own)}" for field, own in value.items() if field != "name"]
-        return " ".join([str(value["name"]), *fields])
-    return f"{value:g}" if isinstance(value, float) and math.isfinite(value) else str(value)
 
 
 def _rank(method: tuple[str, str]) -> tuple[int, str, str]:

@@ -7,7 +7,7 @@ import base64
 import hashlib
 import io
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ from skeleton_cgl.engine.record import Facts, Made
 from skeleton_cgl.engine.store import Store
 from skeleton_cgl.errors import InputError
 from skeleton_cgl.files import write_beside
+from skeleton_cgl.plain import value_text
 from skeleton_cgl.registry import FIGURES
 from skeleton_cgl.scenarios.lessons import Order
 
@@ -215,7 +216,7 @@ def facts(results: Results) -> list[Fact]:
     seconds = sum(each.seconds for each in made)
     told = {
         "Study": [study.name, f"number {study.number} in its store", f"made {_time(study.created)}"],
-        "Scenario": [f"{field}: {value}" for field, value in spec.get("scenario", {}).items()],
+        "Scenario": list(_fields(spec.get("scenario", {}))),
         "Data digest": list(dict.fromkeys(study.digests)),
         **({"Notes on the data": list(study.notes)} if study.notes else {}),
         "Runs": [
@@ -234,6 +235,15 @@ def facts(results: Results) -> list[Fact]:
         "Recorded": [f"from {_time(created[0])}", f"to {_time(created[-1])}"],
     }
     return [Fact(name, tuple(lines)) for name, lines in told.items()]
+
+
+def _fields(of: Mapping[str, Any], inside: str = "") -> Iterator[str]:
+    """Yield a line per field, also of fields within fields: "of.kind: skeleton"."""
+    for field, value in of.items():
+        if isinstance(value, dict) and value and "name" not in value:
+            yield from _fields(value, f"{inside}{field}.")
+        else:
+            yield f"{inside}{field}: {value_text(value)}"
 
 
 def _order_lines(scores: Scores, kind: str) -> list[str]:

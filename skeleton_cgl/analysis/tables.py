@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from skeleton_cgl.analysis.metric import Findings, Metric, MetricColumn
-from skeleton_cgl.analysis.names import LearnerName, name_learners, short, value_text
+from skeleton_cgl.analysis.names import LearnerName, name_learners, short
 from skeleton_cgl.analysis.scores import Scores
 from skeleton_cgl.analysis.table import Cell, Column, Table, percent, word
 from skeleton_cgl.analysis.variance import FACTORS, mean_variance_explained
@@ -17,6 +17,7 @@ from skeleton_cgl.analysis.words import PLURAL, worded
 from skeleton_cgl.config import did_you_mean
 from skeleton_cgl.engine.rows import StudyRow
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.plain import value_text
 from skeleton_cgl.registry import METRICS
 from skeleton_cgl.scenarios.lessons import Order
 

@@ -27,6 +27,7 @@ from skeleton_cgl.errors import InputError
 from skeleton_cgl.learning.learner import Learner
 from skeleton_cgl.learning.method import Method, make_method, overrides
 from skeleton_cgl.learning.training import Training
+from skeleton_cgl.plain import value_text
 from skeleton_cgl.registry import METHODS
 from skeleton_cgl.scenarios.lessons import Order, Prefix, describe, tokens
 from skeleton_cgl.scenarios.scenario import Scenario
@@ -164,7 +165,7 @@ class Plan:
         first = self.scenarios[0][0]
         told = list(getattr(first, "notes", ()))
         for variant, scenarios in zip(self.study.variants(), self.scenarios, strict=True):
-            point = [f"{path}={value}" for path, value in variant.point]
+            point = [f"{path}={value_text(value)}" for path, value in variant.point]
             for repeat, scenario in enumerate(scenarios):
                 whose = ", ".join([*point, *([f"repeat {repeat}"] if repeat else [])])
                 if repeat == 0 or scenario.default != scenarios[0].default:

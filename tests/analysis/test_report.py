@@ -119,6 +119,18 @@ def test_settings_are_told_apart() -> None:
     assert len(data["methods"]) == 2
 
 
+def test_fields_within_fields_are_told_line_by_line(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = Results(store)
+    inner = {"kind": "node", "split": {"by": "class", "ratios": [6, 2, 2]}}
+    scenario = {"kind": "stream", "of": inner, "transition": {"name": "gaussian", "sigma": 2.5}, "empty": {}}
+    monkeypatch.setattr(Results, "spec", {**results.spec, "scenario": scenario})
+    (told,) = (fact.lines for fact in facts(results) if fact.name == "Scenario")
+    assert told == (
+        *("kind: stream", "of.kind: node", "of.split.by: class", "of.split.ratios: [6, 2, 2]"),
+        *("transition: gaussian sigma=2.5", "empty: {}"),
+    )
+
+
 def test_what_was_run_is_told_without_naming_machines(store: Path, page: str) -> None:
     told = {fact.name: list(fact.lines) for fact in facts(Results(store))}
     stages = 3 * len(random_scores().runs)

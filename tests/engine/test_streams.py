@@ -190,6 +190,12 @@ def test_a_study_of_a_stream_says_who_learns_it_offline_whatever_the_label(nodes
         assert not any("offline" in note for note in make_plan(other).row().notes)
 
 
+def test_notes_call_transitions_by_their_names(study: Study) -> None:
+    notes = make_plan(study).row().notes
+    assert any(note.startswith("scenario.transition=gaussian sigma=3: stream of ") for note in notes)
+    assert not any("{" in note for note in notes)
+
+
 def test_samples_of_a_stream_pass_once_but_for_who_learns_it_offline(study: Study, nodes: dict[str, Any]) -> None:
     for asked, expected in ((study, {"bare": 1, "er": 1, "joint": 2}), (study_of(nodes), {"bare": 2, "joint": 2})):
         plan = make_plan(asked)

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from skeleton_cgl.analysis.figure import StudyFigure, names_in, order_of
-from skeleton_cgl.analysis.names import LearnerName, settings_of, value_text
+from skeleton_cgl.analysis.names import LearnerName, settings_of
 from skeleton_cgl.analysis.plots.style import (
     COLUMN_INCHES,
     columns_below,
@@ -34,6 +34,7 @@ from skeleton_cgl.analysis.streams import (
 )
 from skeleton_cgl.analysis.words import OF_SKELETONS, Wording
 from skeleton_cgl.errors import InputError
+from skeleton_cgl.plain import value_text
 from skeleton_cgl.scenarios.lessons import Order, describe
 
 _MOST_PANELS = 4
