@@ -60,7 +60,7 @@ def test_a_moment_by_its_former_name_is_refused_with_the_one_it_has_now(tmp_path
 
 def test_the_moments_are_what_a_method_may_override() -> None:
     # Asked before anything is learned, and after a lesson: these are no moments of learning one.
-    asked = {"fits", "samples_kept"}
+    asked = {"fits", "keeps_all", "samples_kept"}
     assert {*MOMENTS, *asked} == {name for name, value in vars(Method).items() if callable(value)}
 
 
