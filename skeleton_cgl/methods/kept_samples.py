@@ -52,4 +52,4 @@ class KeptSamples:
 
 def most_of_a_class(taught: Sequence[Tensor]) -> int:
     """Return the number of samples of the largest class of any lesson, from the labels of every one."""
-    return max(int(labels.bincount().max()) for labels in taught)
+    return max(int(labels.bincount(minlength=1).max()) for labels in taught)

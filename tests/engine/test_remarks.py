@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from skeleton_cgl import Study
 from skeleton_cgl.engine.forecast import forecast
@@ -58,6 +59,13 @@ def test_a_memory_keeps_all_from_the_size_on_at_which_it_is_said_to(method: str)
         # CGNN goes by which nodes have come, besides those it replays.
         kept = len(keeping.memory) if isinstance(keeping, CGNN) else keeping.samples_kept()
         assert make_method(method, {name: size, **more}).keeps_all(taught) == (kept == total) == (size == enough)
+
+
+@pytest.mark.parametrize("method", PER_CLASS)
+def test_a_lesson_without_samples_needs_no_room(method: str) -> None:
+    none, some = torch.zeros(0, dtype=torch.int64), torch.tensor([0, 1, 1])
+    for size, enough in ((1, False), (2, True)):
+        assert make_method(method, {PER_CLASS[method]: size}).keeps_all([none, some]) == enough
 
 
 @pytest.mark.parametrize("method", ["cat", "delome", "bare", "joint", "mas"])
