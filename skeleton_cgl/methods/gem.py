@@ -1,6 +1,6 @@
 """GEM, gradient episodic memory (Lopez-Paz and Ranzato 2017): no step may increase the loss on a remembered task."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -111,6 +111,10 @@ class GEM(Remembering[Memory]):
         else:
             self.memory.keep(experience, learner.seed_of_lesson("memory", experience))
         self._remembered, self._gradients, self._epoch, self._left = [], None, 0, 0
+
+    def keeps_all(self, taught: Sequence[Tensor]) -> bool:
+        # "cglb" draws other samples of a past task in every epoch, and so has all of them at hand.
+        return self.variant == "cglb" or super().keeps_all(taught)
 
 
 def project(gradient: Tensor, memories: Tensor, margin: float, ridge: float = 0) -> Tensor:

@@ -61,6 +61,16 @@ def test_a_memory_keeps_all_from_the_size_on_at_which_it_is_said_to(method: str)
         assert make_method(method, {name: size, **more}).keeps_all(taught) == (kept == total) == (size == enough)
 
 
+@pytest.mark.parametrize(("variant", "all_of_them"), [("own", False), ("begin", False), ("cglb", True)])
+def test_gem_as_cglb_has_it_keeps_all_however_few_it_draws(variant: str, all_of_them: bool) -> None:
+    scenario, recipe = nodes(), Training(epochs=1, learning_rate=0.01, device="cpu")
+    parameters = {"count": 4, "variant": variant}
+    taught = [lesson.training.labels for lesson in lessons_of(scenario)]
+    learner = make_learner(scenario, "gcn", "gem", recipe, 0, {"width": 6}, parameters)
+    kept = learned(learner, scenario, len(taught)).method.samples_kept()
+    assert make_method("gem", parameters).keeps_all(taught) == (kept == sum(map(len, taught))) == all_of_them
+
+
 @pytest.mark.parametrize("method", PER_CLASS)
 def test_a_lesson_without_samples_needs_no_room(method: str) -> None:
     none, some = torch.zeros(0, dtype=torch.int64), torch.tensor([0, 1, 1])
